@@ -1,0 +1,92 @@
+"""Compares the rules of docs/spec.md with the tests that say they prove one: `python tools/spec_rules.py`."""
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Rules whose code comes with a later release, with the reason. One that has a test no longer belongs here.
+NOT_YET: Mapping[str, str] = {
+    "H2": "a Host that starts the game, and connect() in the game",
+    "L1": "the Cordis plugin",
+    "L2": "the Cordis plugin",
+    "L3": "the Cordis plugin",
+}
+
+_RULE = re.compile(r"^- \*\*([DESPMCBHL][1-9][0-9]*)\*\*", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Report:
+    rules: tuple[str, ...]
+    untested: tuple[str, ...]
+    unknown: tuple[str, ...]
+    not_yet: tuple[str, ...]
+    built_after_all: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.rules) and not (self.untested or self.unknown or self.built_after_all)
+
+
+def rule_ids(spec: str) -> list[str]:
+    """The ids of the rules, in order; raises ValueError where one is given twice."""
+    ids = _RULE.findall(spec)
+    twice = sorted({rule for rule in ids if ids.count(rule) > 1})
+    if twice:
+        raise ValueError(f"rule ids that stand twice: {', '.join(twice)}")
+    return ids
+
+
+def marks(source: str, name: str) -> Iterator[tuple[str, str]]:
+    """Each id in a `pytest.mark.spec(...)` with its place; an argument that is no literal is no id."""
+    for node in ast.walk(ast.parse(source, name)):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("mark.spec"):
+            continue
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            literal = argument.value if isinstance(argument, ast.Constant) else None
+            yield literal if isinstance(literal, str) else ast.unparse(argument), f"{name}:{node.lineno}"
+
+
+def compare(spec: str, tests: Mapping[str, str], not_yet: Mapping[str, str] = NOT_YET) -> Report:
+    rules = rule_ids(spec)
+    marked = [mark for name, source in tests.items() for mark in marks(source, name)]
+    proved = {rule for rule, _ in marked}
+    return Report(
+        rules=tuple(rules),
+        untested=tuple(rule for rule in rules if rule not in proved and rule not in not_yet),
+        unknown=tuple(f"{rule} ({place})" for rule, place in marked if rule not in rules)
+        + tuple(f"{rule} (NOT_YET)" for rule in not_yet if rule not in rules),
+        not_yet=tuple(f"{rule} ({not_yet[rule]})" for rule in rules if rule in not_yet),
+        built_after_all=tuple(f"{rule} ({place})" for rule, place in marked if rule in not_yet),
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", type=Path, default=ROOT / "docs" / "spec.md")
+    parser.add_argument("--tests", type=Path, default=ROOT / "tests")
+    options = parser.parse_args()
+    folder: Path = options.tests
+    tests = {path.as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
+    report = compare(options.spec.read_text(encoding="utf-8"), tests)
+    for title, found in (
+        ("not yet built", report.not_yet),
+        ("rules without a test", report.untested),
+        ("marks that name no rule", report.unknown),
+        ("listed as not yet built, but tested", report.built_after_all),
+    ):
+        if found:
+            print(f"{title}: {', '.join(found)}")
+    proved = len(report.rules) - len(report.untested) - len(report.not_yet)
+    print(f"{proved} of {len(report.rules)} rules are proved by a test")
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
