@@ -1,0 +1,1 @@
+"""Message ports: in one process, and over a byte stream between two."""

@@ -1,0 +1,76 @@
+"""Messages to bytes and back, as MessagePack or as JSON text, strictly typed (rules M2, M3)."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from engine_intelligence.contracts import PortEnded
+from engine_intelligence.protocol.messages import HostControl, HostMessage, RealmControl, RealmMessage
+
+MessageT = TypeVar("MessageT")
+SentT = TypeVar("SentT", contravariant=True)
+
+
+class ProtocolError(PortEnded):
+    """The other side sent what the protocol does not allow. It ends the port on which it came, and only that (rule M3).
+
+    `reason` is one of `frame-too-large`, `frame-empty`, `frame-truncated`, `frame-garbled` (the bytes are no MessagePack or no
+    JSON), `message-invalid` (of no known kind, or with a field that is missing, unknown or of the wrong type), `channel-invalid`,
+    `sequence-broken`, `protocol-version` and `provider-mismatch`. The text is a sentence for a log and quotes nothing that was sent.
+    """
+
+class MessageDecoder(Generic[MessageT]):
+    """Reads one message of a given union from bytes, as `msgpack` or as `json`.
+
+    `decode` raises `ProtocolError` for anything else, and nothing but that.
+    """
+
+    def __init__(self, type: type[MessageT] | object, encoding: str = "msgpack") -> None:
+        self._decoder: msgspec.msgpack.Decoder[MessageT] | msgspec.json.Decoder[MessageT]
+        if encoding == "msgpack":
+            self._decoder = msgspec.msgpack.Decoder(type, strict=True)  # type: ignore[assignment, arg-type]
+        else:
+            self._decoder = msgspec.json.Decoder(type, strict=True)  # type: ignore[assignment, arg-type]
+
+    def decode(self, data: bytes | bytearray | memoryview) -> MessageT:
+        """The message that `data` holds."""
+        try:
+            return self._decoder.decode(data)
+        except msgspec.ValidationError as error:
+            raise ProtocolError("message-invalid", f"a message of an unknown shape arrived: {_place(error)}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ProtocolError("frame-garbled", "a frame arrived that is not a message") from None
+        except RecursionError:
+            raise ProtocolError("message-invalid", "a message arrived that is nested too deeply") from None
+
+
+def _place(error: msgspec.ValidationError) -> str:
+    """Where in a message the fault is. The rest of the decoder's text may quote what was sent, and is left out (rule E2)."""
+    _, _, path = str(error).rpartition(" - at `")
+    return f"at {path.rstrip('`')}" if path and len(path) < 100 else "at $"
+
+
+encode_msgpack = msgspec.msgpack.Encoder().encode
+encode_json = msgspec.json.Encoder().encode
+
+
+def realm_message_decoder(encoding: str = "msgpack") -> MessageDecoder[RealmMessage]:
+    """Reads what a realm sends on a port."""
+    return MessageDecoder(RealmMessage, encoding)
+
+
+def host_message_decoder(encoding: str = "msgpack") -> MessageDecoder[HostMessage]:
+    """Reads what a Host sends on a port."""
+    return MessageDecoder(HostMessage, encoding)
+
+
+def realm_control_decoder() -> MessageDecoder[RealmControl]:
+    """Reads what a realm sends on the control channel."""
+    return MessageDecoder(RealmControl)
+
+
+def host_control_decoder() -> MessageDecoder[HostControl]:
+    """Reads what a Host sends on the control channel."""
+    return MessageDecoder(HostControl)

@@ -1,0 +1,1 @@
+"""The realm side: all that a game imports."""

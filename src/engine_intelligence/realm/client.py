@@ -1,0 +1,399 @@
+"""`IntelligencePortClient`: the service of a realm, across a port (section 6 of the contract).
+
+Theory of operation. The client admits by the same policy as the runtime, before it sends. There is no reader thread and no
+callback: every public call first takes what has arrived at the port. Events go through the same delivery queue as on the Host, so a
+game that polls late finds them merged rather than queued. An Activity is *running* until its terminal has arrived, and holds its
+place until that has been polled. Once closed the client holds nothing and sends nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Never, assert_never
+
+from engine_intelligence.activity import (
+    ActivityRef,
+    ActivitySubmission,
+    Completed,
+    Failed,
+    IntelligenceEvent,
+    SessionRef,
+    Terminal,
+    TextDelta,
+)
+from engine_intelligence.admission import admit, admit_ids, poll_size
+from engine_intelligence.closing import PolledClose
+from engine_intelligence.contracts import Clock, CloseTask, MessagePort, PortEnded
+from engine_intelligence.delivery import DeliveryQueue, PendingEvents
+from engine_intelligence.errors import (
+    IntelligenceError,
+    activity_not_found,
+    closed,
+    intelligence_failure,
+    output_overflow,
+    provider_failed,
+)
+from engine_intelligence.failure import IntelligenceFailure
+from engine_intelligence.identity import made_id, new_activity_id, new_session_id
+from engine_intelligence.limits import Deadlines, IntelligenceLimits
+from engine_intelligence.protocol.credit import RealmCredit
+from engine_intelligence.protocol.messages import (
+    FEATURES,
+    HEARTBEAT,
+    PROTOCOL_VERSION,
+    STREAM_CREDIT,
+    Cancel,
+    Close,
+    Closed,
+    Events,
+    Heartbeat,
+    Hello,
+    HostMessage,
+    Poll,
+    RealmMessage,
+    Rejected,
+    Submit,
+)
+from engine_intelligence.result import Err, Ok, Result
+
+RealmPort = MessagePort[HostMessage, RealmMessage]
+
+
+class _Activity:
+    """One Activity that holds a place."""
+
+    __slots__ = ("cancel_sent", "ended", "pending", "received_chars", "received_sequence", "submitted_at")
+
+    def __init__(self, activity_id: str, now: float) -> None:
+        self.pending = PendingEvents(activity_id)
+        self.submitted_at = now
+        self.received_sequence = 0
+        self.received_chars = 0
+        self.cancel_sent = False
+        self.ended = False
+        """Its terminal is pending: it is no longer running, and what still comes of it is late."""
+
+
+def create_intelligence_port_client(
+    provider_id: str,
+    port: RealmPort,
+    *,
+    limits: IntelligenceLimits | None = None,
+    deadlines: Deadlines | None = None,
+    clock: Clock = time.monotonic,
+    create_activity_id: Callable[[], str] = new_activity_id,
+    create_session_id: Callable[[], str] = new_session_id,
+) -> IntelligencePortClient:
+    """A service for the provider `provider_id` at the other end of `port`, which from now on belongs to the client.
+
+    It sends nothing before it is called. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet,
+    `unresponsive_s` once the Host announced heartbeats, and `close_grace_s`.
+    """
+    return IntelligencePortClient(
+        provider_id,
+        port,
+        limits=IntelligenceLimits() if limits is None else limits,
+        deadlines=Deadlines() if deadlines is None else deadlines,
+        clock=clock,
+        create_activity_id=create_activity_id,
+        create_session_id=create_session_id,
+    )
+
+
+class IntelligencePortClient:
+    """An `IntelligenceService` across a port. Make one with `create_intelligence_port_client`, or `connection.client(...)`.
+
+    It belongs to one thread at a time.
+    """
+
+    def __init__(
+        self,
+        provider_id: str,
+        port: RealmPort,
+        *,
+        limits: IntelligenceLimits,
+        deadlines: Deadlines,
+        clock: Clock,
+        create_activity_id: Callable[[], str],
+        create_session_id: Callable[[], str],
+    ) -> None:
+        self._provider_id = provider_id
+        self._port = port
+        self._port_released = False
+        self._limits = limits
+        self._deadlines = deadlines
+        self._clock = clock
+        self._create_activity_id = create_activity_id
+        self._create_session_id = create_session_id
+        self._activities: dict[str, _Activity] = {}
+        self._queue = DeliveryQueue(limits.max_pending_events_per_activity, self._forget)
+        self._credit = RealmCredit(limits.max_poll_events)
+        self._closed: IntelligenceError | None = None
+        self._close_task: CloseTask | None = None
+        self._close_by = 0.0
+        self._host_spoke = False
+        self._heartbeats = False
+        now = clock()
+        self._heard_at = now
+        self._looked_at = now
+
+    @property
+    def provider_id(self) -> str:
+        """The provider at the other end of the port."""
+        return self._provider_id
+
+    @property
+    def limits(self) -> IntelligenceLimits:
+        """The bounds that requests and output are held to."""
+        return self._limits
+
+    @property
+    def held_activities(self) -> int:
+        """How many Activities hold a place: submitted, and their terminal not polled yet (rule S8)."""
+        return len(self._activities)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the service is closed, by whichever side (rule C7). Looking takes what has arrived, and never waits."""
+        self._take_arrived()
+        return self._closed is not None
+
+    @property
+    def close_reason(self) -> str | None:
+        """Why the service is closed, in a sentence for a log, or `None` while it is open (rule C7)."""
+        return None if self._closed is None else self._closed.detail.message or "The service was closed."
+
+    def submit(self, input: str, session: SessionRef | None = None) -> Result[ActivityRef, IntelligenceError]:
+        """See `IntelligenceService.submit`."""
+        self._take_arrived()
+        if self._closed is not None:
+            return Err(self._closed)
+        refusal = admit(
+            input=input,
+            session=session,
+            provider_id=self._provider_id,
+            limits=self._limits,
+            held_activities=len(self._activities),
+        )
+        if refusal is not None:
+            return Err(refusal)
+        if session is None:
+            session = SessionRef(self._provider_id, made_id(self._create_session_id))
+        activity_id = made_id(self._create_activity_id)
+        refusal = admit_ids(activity_id, session.id, self._activities)
+        if refusal is not None:
+            return Err(refusal)
+        self._activities[activity_id] = _Activity(activity_id, self._clock())
+        if not self._send(Submit(ActivitySubmission(activity_id, session, input))):
+            return Err(self._reason())
+        return Ok(ActivityRef(activity_id, session))
+
+    def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
+        """See `IntelligenceService.poll`. Where nothing has arrived it makes no message and at most one system call (C3)."""
+        size = poll_size(max_events, self._limits)
+        if not size:
+            return []
+        self._take_arrived()
+        if self._closed is not None:
+            return []
+        events = self._queue.take(size) if self._queue else []
+        credit = self._credit.grant(size, len(self._queue))
+        if credit and not self._send(Poll(credit)):
+            return []  # rule C5: the events of this poll go with everything else
+        return events
+
+    def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
+        """See `IntelligenceService.cancel`."""
+        self._take_arrived()
+        if self._closed is not None:
+            return Err(self._closed)
+        activity = self._activities.get(activity_id) if isinstance(activity_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - D4
+        if activity is None or activity.ended:
+            return Err(activity_not_found(str(activity_id)))
+        if not activity.cancel_sent:
+            activity.cancel_sent = True
+            if not self._send(Cancel(activity_id)):
+                return Err(self._reason())
+        return Ok(None)
+
+    def close(self) -> CloseTask:
+        """End the service. Idempotent: every call returns the same task, also when the Host closed first (rule C6).
+
+        The task is done when the Host has confirmed, the port has ended or `close_grace_s` have passed.
+        """
+        if self._close_task is None:
+            if self._closed is None:
+                self._close_by = self._clock() + self._deadlines.close_grace_s
+                self._end(closed("realm-closed", "The game closed the service."), release=False)
+                try:
+                    self._port.send(Close())
+                except Exception:  # noqa: BLE001 - a border: whatever a port raises, the client is terminal (rule C6)
+                    self._release_port()
+            self._close_task = PolledClose(self._closing_step, self._closing_idle)
+        return self._close_task
+
+    # The port
+
+    def _take_arrived(self) -> None:
+        """Act on what has arrived at the port. It waits for nothing and raises nothing."""
+        if self._closed is not None:
+            return
+        try:
+            messages = self._port.receive()
+        except PortEnded as ended:
+            self._end(closed(ended.reason, ended.message))
+            return
+        except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
+            self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
+            return
+        if messages:
+            self._host_spoke = True
+            self._heard_at = self._looked_at = self._clock()
+            for message in messages:
+                if self._closed is not None:
+                    return
+                self._receive(message)
+        elif self._heartbeats or (self._activities and not self._host_spoke):
+            self._check_silence()
+
+    def _receive(self, message: HostMessage) -> None:
+        match message:
+            case Events(events=events):
+                self._credit.receive(len(events))
+                for event in events:
+                    self._receive_event(event)
+            case Rejected(activity_id=activity_id, error=error):
+                self._receive_rejection(activity_id, error)
+            case Closed(reason=reason, message=text):
+                self._end(closed(reason, text))
+            case Hello():
+                self._receive_hello(message)
+            case Heartbeat():
+                pass
+            case _:
+                assert_never(message)
+
+    def _receive_event(self, event: IntelligenceEvent) -> None:
+        activity = self._activities.get(event.activity_id)
+        if activity is None or activity.ended or self._closed is not None:
+            return  # late: of an Activity that this side has ended itself
+        activity.received_sequence += 1
+        if event.sequence != activity.received_sequence:
+            self._end(closed("sequence-broken", "The Host's events came with a gap or twice."))
+            return
+        most = self._limits.max_output_chars
+        overflow = False
+        if isinstance(event, TextDelta):
+            activity.received_chars += len(event.text)
+            overflow = activity.received_chars > most
+        elif isinstance(event, Completed):
+            overflow = len(event.output) > most
+        if overflow:
+            # The Host's bound is larger than ours. Ours is what this process has room for (rule S10).
+            self._abandon(activity, Failed(event.activity_id, 0, intelligence_failure(output_overflow(event.activity_id, most))))
+        elif isinstance(event, TextDelta):
+            self._queue.add_text(activity.pending, event.text)
+        else:
+            self._end_activity(activity, event)
+
+    def _receive_rejection(self, activity_id: str, error: IntelligenceFailure) -> None:
+        activity = self._activities.get(activity_id)
+        if activity is not None and not activity.ended:
+            # Rule C2. Nothing can have come of it before, so it is delivered with sequence 1.
+            self._end_activity(activity, Failed(activity_id, 0, error))
+
+    def _receive_hello(self, hello: Hello) -> None:
+        if hello.protocol != PROTOCOL_VERSION:
+            text = f"The Host speaks protocol {hello.protocol}, and this side {PROTOCOL_VERSION}: install the same version on both."
+            self._end(closed("protocol-version", text))
+        elif hello.provider_id != self._provider_id:
+            self._end(closed("provider-mismatch", "The Host opened the port for another provider."))
+        elif self._send(Hello(PROTOCOL_VERSION, self._provider_id, self._limits, FEATURES)):
+            self._heartbeats = HEARTBEAT in hello.features
+            if STREAM_CREDIT in hello.features:
+                self._credit.start_streaming()
+
+    def _check_silence(self) -> None:
+        now = self._clock()
+        if now - self._looked_at > self._deadlines.unresponsive_s / 2:
+            # This side was away itself (a loading screen, a suspended machine): its own silence proves nothing.
+            self._heard_at = now
+        self._looked_at = now
+        if self._heartbeats:
+            if now - self._heard_at >= self._deadlines.unresponsive_s:
+                text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
+                self._end(closed("unresponsive", text))
+            return
+        # A Host that is still starting keeps no deadlines yet, so this side does.
+        for activity in tuple(self._activities.values()):
+            if not activity.ended and now - activity.submitted_at >= self._deadlines.first_text_s:
+                cause = f"the Host did not start within {self._deadlines.first_text_s:g} seconds"
+                error = provider_failed(self._provider_id, cause, reason="timeout")
+                self._abandon(activity, Failed(activity.pending.activity_id, 0, intelligence_failure(error)))
+
+    def _abandon(self, activity: _Activity, terminal: Failed) -> None:
+        """End an Activity on this side, and have the Host stop it."""
+        self._end_activity(activity, terminal)
+        if not activity.cancel_sent:
+            activity.cancel_sent = True
+            self._send(Cancel(terminal.activity_id))
+
+    def _end_activity(self, activity: _Activity, terminal: Terminal) -> None:
+        activity.ended = True
+        self._queue.add_terminal(activity.pending, terminal)
+
+    def _forget(self, activity_id: str) -> None:
+        self._activities.pop(activity_id, None)
+
+    def _send(self, message: RealmMessage) -> bool:
+        """Send, and return whether this worked. Where it did not, the client is terminal (rule C5)."""
+        try:
+            self._port.send(message)
+        except PortEnded as ended:
+            self._end(closed(ended.reason, ended.message))
+            return False
+        except Exception as error:  # noqa: BLE001 - a border: whatever a port raises, the client is terminal (rule C5)
+            self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
+            return False
+        return True
+
+    # The end
+
+    def _reason(self) -> IntelligenceError:
+        return closed() if self._closed is None else self._closed
+
+    def _end(self, reason: IntelligenceError, *, release: bool = True) -> None:
+        """Become terminal: everything is cleared, and the port is released unless its close is still to be confirmed."""
+        if self._closed is None:
+            self._closed = reason
+            self._activities.clear()
+            self._queue.clear()
+        if release:
+            self._release_port()
+
+    def _release_port(self) -> None:
+        if not self._port_released:
+            self._port_released = True
+            try:
+                self._port.close()
+            except Exception:  # noqa: BLE001, S110 - a border: a port that cannot close is released all the same (rule C4)
+                pass
+
+    def _closing_step(self) -> bool:
+        if self._port_released:
+            return True
+        try:
+            # Whatever else arrives is ignored (rule C4).
+            confirmed = any(isinstance(message, Closed) for message in self._port.receive())
+        except Exception:  # noqa: BLE001 - a border: a port that ends or breaks has nothing to confirm any more (rule C6)
+            confirmed = True
+        if confirmed or self._clock() >= self._close_by:
+            self._release_port()
+        return self._port_released
+
+    def _closing_idle(self, seconds: float) -> None:
+        self._port.idle(seconds)
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a service cannot be pickled or copied: save the SessionRef of a completed Activity instead")
