@@ -82,7 +82,7 @@ def check(venv: Path, args: "list[str]") -> int:
             "pyright": ["-m", "pyright", "--pythonpath", python, *sources],
             "ranks": ["-m", "pytest", "-q", "tests/project/test_ranks.py"],
             "rules without a test": ["tools/spec_rules.py"],
-            "documentation": ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", site],
+            "documentation": ["-m", "mkdocs", "build", "--strict", "--site-dir", site],
         }
         failed: list[str] = []
         for name, step in steps.items():
@@ -202,7 +202,8 @@ def install(venv: Path, python: Path, extras: "list[str]") -> None:
 
 def run(command: "list[str]", cwd: "Path | None" = ROOT, output: "int | None" = None) -> int:
     """Run a command to its end and return its exit code; Ctrl-C is the command's to answer."""
-    env = dict(os.environ, PYRIGHT_PYTHON_IGNORE_WARNINGS="1")
+    # Two tools that advertise their successors otherwise.
+    env = dict(os.environ, PYRIGHT_PYTHON_IGNORE_WARNINGS="1", NO_MKDOCS_2_WARNING="1")
     child = subprocess.Popen(command, cwd=cwd, env=env, stdout=output, stderr=output)
 
     def pass_on(_number: int, _frame: object) -> None:
