@@ -14,7 +14,7 @@ import pytest
 
 # An exit that was asked for may take a moment; a leak is there for longer than any of them.
 GRACE_S = 5.0
-PAUSE_S = 0.01
+PAUSE_S = 0.02
 
 _failed = pytest.StashKey[bool]()
 
@@ -83,14 +83,16 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """After the test no thread, child process or descriptor is there that was not there before."""
     before = held()
     yield
+    # The traceback of a failed test keeps its objects alive, and its own report is enough.
+    if request.node.stash.get(_failed, False):
+        return
     found = left(before)
     deadline = time.monotonic() + GRACE_S
     while found and time.monotonic() < deadline:
         gc.collect()
         time.sleep(PAUSE_S)
         found = left(before)
-    # The traceback of a failed test keeps its objects alive: one report of it is enough.
-    if found and not request.node.stash.get(_failed, False):
+    if found:
         pytest.fail("the test left behind: " + "; ".join(found))
 
 
