@@ -73,7 +73,7 @@ class StreamProvider:
         """Begin an Activity. Raises `RuntimeError` outside a running event loop, which refuses the submit."""
         task = asyncio.get_running_loop().create_task(self._run(submission, sink))
         self._tasks[submission.id] = task
-        task.add_done_callback(lambda _: self._forget(submission.id, task))
+        task.add_done_callback(lambda done: self._ended(submission.id, done, sink))
         return Ok(None)
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
@@ -98,11 +98,13 @@ class StreamProvider:
             if self._on_close is not None:
                 await self._on_close()
 
-    def _forget(self, activity_id: str, task: asyncio.Task[None]) -> None:
+    def _ended(self, activity_id: str, task: asyncio.Task[None], sink: ActivitySink) -> None:
         # Only its own entry: an id is free again once its Activity has ended for the runtime, which may be earlier.
         if self._tasks.get(activity_id) is task:
             del self._tasks[activity_id]
             self._cancelled.discard(activity_id)
+        if task.cancelled():
+            sink.cancelled()  # cancelled before its first step: then `_run` was never entered
 
     async def _run(self, submission: ActivitySubmission, sink: ActivitySink) -> None:
         try:
