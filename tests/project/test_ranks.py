@@ -15,7 +15,17 @@ SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 # Modules and packages directly below the package, lowest rank first. Those of one rank do not know each other
 # except in the ranks that are one chain: there a later one may import an earlier one.
 RANKS = [
-    ["result", "failure", "scrubbing", "activity", "errors", "identity", "limits", "contracts"],
+    [
+        "result",
+        "failure",
+        "scrubbing",
+        "activity",
+        "errors",
+        "identity",
+        "limits",
+        "contracts",
+        "conversation",
+    ],
     ["lifecycle", "delivery", "closing", "admission"],
     ["runtime", "protocol"],
     ["ports", "sessions", "providers", "models", "plugin"],
