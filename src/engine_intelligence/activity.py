@@ -67,7 +67,13 @@ class Usage(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 
 class TextDelta(
-    msgspec.Struct, frozen=True, tag_field="type", tag="text-delta", rename="camel", forbid_unknown_fields=True, gc=False
+    msgspec.Struct,
+    frozen=True,
+    tag_field="type",
+    tag="text-delta",
+    rename="camel",
+    forbid_unknown_fields=True,
+    gc=False,
 ):
     """More text of an Activity. The deltas of one Activity, joined in order, are the text so far."""
 
@@ -113,7 +119,13 @@ class Failed(
 
 
 class Cancelled(
-    msgspec.Struct, frozen=True, tag_field="type", tag="cancelled", rename="camel", forbid_unknown_fields=True, gc=False
+    msgspec.Struct,
+    frozen=True,
+    tag_field="type",
+    tag="cancelled",
+    rename="camel",
+    forbid_unknown_fields=True,
+    gc=False,
 ):
     """The terminal of an Activity that the game cancelled. Its session is as it was before and can be used again."""
 

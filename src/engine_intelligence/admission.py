@@ -40,7 +40,11 @@ def admit(
             # A foreign id is quoted, so it has to be one that can be sent on.
             received = session.provider_id
             fault = _text_fault(received, "session", MAX_ID_CHARS)
-            return session_provider_mismatch(provider_id, received) if fault is None else invalid_request("session", fault)
+            return (
+                session_provider_mismatch(provider_id, received)
+                if fault is None
+                else invalid_request("session", fault)
+            )
         reason = _text_fault(session.id, "session", MAX_ID_CHARS)
         if reason is not None:
             return invalid_request("session", reason)

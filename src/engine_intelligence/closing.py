@@ -67,7 +67,9 @@ class TaskClose:
         For other threads than that of the event loop, which would wait for itself: there it raises `RuntimeError`.
         """
         if not self.done and running_loop() is self._task.get_loop():
-            raise RuntimeError("wait() would stop the event loop that has to do the closing; await the close task instead")
+            raise RuntimeError(
+                "wait() would stop the event loop that has to do the closing; await the close task instead"
+            )
         return PolledClose(self._task.done).wait(timeout)
 
     def __await__(self) -> Generator[Any, None, None]:

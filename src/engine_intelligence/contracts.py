@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from engine_intelligence.activity import ActivityRef, ActivitySubmission, FinishReason, IntelligenceEvent, SessionRef, Usage
+from engine_intelligence.activity import (
+    ActivityRef,
+    ActivitySubmission,
+    FinishReason,
+    IntelligenceEvent,
+    SessionRef,
+    Usage,
+)
 from engine_intelligence.errors import IntelligenceError
 from engine_intelligence.limits import IntelligenceLimits
 from engine_intelligence.result import Result

@@ -39,10 +39,10 @@ class PendingEvents:
 class DeliveryQueue:
     """The pending events of one service. `on_terminal` is called with the id of an Activity whose terminal was taken."""
 
-    __slots__ = ("_line", "_max_texts", "_on_terminal", "_pending_events")
+    __slots__ = ("_line", "_on_terminal", "_pending_events", "max_pending_events_per_activity")
 
     def __init__(self, max_pending_events_per_activity: int, on_terminal: Callable[[str], object]) -> None:
-        self._max_texts = max_pending_events_per_activity - 1
+        self.max_pending_events_per_activity = max_pending_events_per_activity
         self._on_terminal = on_terminal
         self._line: deque[PendingEvents] = deque()
         self._pending_events = 0
@@ -53,7 +53,7 @@ class DeliveryQueue:
 
     def add_text(self, pending: PendingEvents, text: str) -> None:
         """Append text to what an Activity has pending."""
-        if len(pending.texts) < self._max_texts:
+        if len(pending.texts) < self.max_pending_events_per_activity - 1:  # the last place is the terminal's
             pending.texts.append(text)
             self._pending_events += 1
             if not pending.in_line:

@@ -114,7 +114,9 @@ class ProviderError(Exception):
     remote side asked to be left alone, in seconds, if it said so.
     """
 
-    def __init__(self, cause: str, *, reason: FailureReason = "other", retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, cause: str, *, reason: FailureReason = "other", retry_after_s: float | None = None
+    ) -> None:
         super().__init__(cause)
         self.cause = cause
         self.reason: FailureReason = reason
@@ -160,7 +162,8 @@ def activity_not_found(activity_id: str) -> IntelligenceError:
 def output_overflow(activity_id: str, limit: int) -> IntelligenceError:
     """The output of an Activity passed `limit` characters."""
     return IntelligenceError(
-        "intelligence-output-overflow", FailureDetail(activity_id=activity_id, bound="output-chars", limit=limit)
+        "intelligence-output-overflow",
+        FailureDetail(activity_id=activity_id, bound="output-chars", limit=limit),
     )
 
 

@@ -7,7 +7,9 @@ import math
 import msgspec
 
 
-class IntelligenceLimits(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class IntelligenceLimits(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
     """How much one service may hold. Every bound is a positive whole number; a bad one raises `ValueError` (rule D2).
 
     Lengths are counted in Unicode code points, as `len(str)` counts them (rule D1).

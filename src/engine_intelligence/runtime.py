@@ -124,7 +124,10 @@ class _Activity:
             case _ if self.last_text_at is None:
                 first = self.started_at + deadlines.first_text_s
                 return min(
-                    (first, ProviderError(f"no text within {deadlines.first_text_s:g} seconds", reason="timeout")),
+                    (
+                        first,
+                        ProviderError(f"no text within {deadlines.first_text_s:g} seconds", reason="timeout"),
+                    ),
                     (total, timed_out),
                     key=lambda candidate: candidate[0],
                 )
@@ -184,7 +187,9 @@ class IntelligenceRuntime:
         self._create_session_id = create_session_id
         # The service side's alone.
         self._activities: dict[str, _Activity] = {}
-        self._sessions: dict[str, deque[_Activity]] = {}  # the first one of each runs, the others wait (rule P6)
+        self._sessions: dict[
+            str, deque[_Activity]
+        ] = {}  # the first one of each runs, the others wait (rule P6)
         self._expiries: list[tuple[float, int, _Activity]] = []
         self._expiries_made = 0
         self._wake: Callable[[], None] | None = None
@@ -192,7 +197,9 @@ class IntelligenceRuntime:
         self._closed = False
         # Shared: both deques are only appended to and popped from, which is atomic; the queue is under the lock.
         self._inbox: deque[tuple[_Activity, Signal, str, Terminal | None]] = deque()
-        self._tasks: deque[tuple[_Activity, bool]] = deque()  # for the service side: an Activity, and whether to cancel it
+        self._tasks: deque[tuple[_Activity, bool]] = (
+            deque()
+        )  # for the service side: an Activity, and whether to cancel it
         self._lock = threading.Lock()
         self._holder = 0  # the thread that took the lock last
         self._queue = DeliveryQueue(limits.max_pending_events_per_activity, self._forget)
@@ -507,7 +514,9 @@ class IntelligenceRuntime:
     def _fail(self, activity: _Activity, cause: object) -> None:
         if not isinstance(cause, str | BaseException):
             cause = f"the provider failed with {type(cause).__name__}"
-        self._signal(activity, Signal.FAIL, terminal=self._failed(activity, provider_failed(self._provider_id, cause)))
+        self._signal(
+            activity, Signal.FAIL, terminal=self._failed(activity, provider_failed(self._provider_id, cause))
+        )
 
     def _failed(self, activity: _Activity, error: IntelligenceError) -> Failed:
         return Failed(activity.submission.id, 0, intelligence_failure(error))
@@ -515,7 +524,9 @@ class IntelligenceRuntime:
     def _overflowed(self, activity: _Activity) -> Failed:
         return self._failed(activity, output_overflow(activity.submission.id, self._limits.max_output_chars))
 
-    def _signal(self, activity: _Activity, signal: Signal, text: str = "", terminal: Terminal | None = None) -> None:
+    def _signal(
+        self, activity: _Activity, signal: Signal, text: str = "", terminal: Terminal | None = None
+    ) -> None:
         self._inbox.append((activity, signal, text, terminal))
         self._apply_signals()
 
@@ -563,4 +574,6 @@ class IntelligenceRuntime:
         self._tasks.append((activity, known_to_provider and signal in (Signal.OVERFLOW, Signal.EXPIRE)))
 
     def __reduce__(self) -> Never:
-        raise TypeError("a service cannot be pickled or copied: save the SessionRef of a completed Activity instead")
+        raise TypeError(
+            "a service cannot be pickled or copied: save the SessionRef of a completed Activity instead"
+        )

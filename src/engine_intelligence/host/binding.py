@@ -40,7 +40,9 @@ HostPort = MessagePort[RealmMessage, HostMessage]
 HEARTBEAT_S = 1.0
 
 
-def bind_intelligence_port(port: HostPort, runtime: IntelligenceRuntime, *, announce: bool = True) -> IntelligencePortBinding:
+def bind_intelligence_port(
+    port: HostPort, runtime: IntelligenceRuntime, *, announce: bool = True
+) -> IntelligencePortBinding:
     """Have `runtime` answer the realm at the other end of `port`. Both belong to the binding from now on.
 
     To be called inside a running event loop, on whose thread everything happens. With `announce` the binding sends `hello` first; a
@@ -100,7 +102,9 @@ class IntelligencePortBinding:
         try:
             released = self._port.close()
             if released is not None:
-                await asyncio.wait({asyncio.ensure_future(released)}, timeout=max(0.0, end - self._loop.time()))
+                await asyncio.wait(
+                    {asyncio.ensure_future(released)}, timeout=max(0.0, end - self._loop.time())
+                )
         except Exception as error:  # noqa: BLE001 - a border: a port that cannot close is released all the same (rule B2)
             _log.debug("the port could not be released in order: %s", describe_exception(error))
 
@@ -137,7 +141,7 @@ class IntelligencePortBinding:
                 # The same silence whether it has ended, never was, or is another realm's (rule M5).
                 self._runtime.cancel(activity_id)
             case Close():
-                self.close("realm-closed", "The realm closed the port.")
+                self.close()
             case Hello(features=features):
                 if STREAM_CREDIT in features:
                     self._credit.start_streaming()

@@ -21,6 +21,7 @@ class ProtocolError(PortEnded):
     `sequence-broken`, `protocol-version` and `provider-mismatch`. The text is a sentence for a log and quotes nothing that was sent.
     """
 
+
 class MessageDecoder(Generic[MessageT]):
     """Reads one message of a given union from bytes, as `msgpack` or as `json`.
 
@@ -39,7 +40,9 @@ class MessageDecoder(Generic[MessageT]):
         try:
             return self._decoder.decode(data)
         except msgspec.ValidationError as error:
-            raise ProtocolError("message-invalid", f"a message of an unknown shape arrived: {_place(error)}") from None
+            raise ProtocolError(
+                "message-invalid", f"a message of an unknown shape arrived: {_place(error)}"
+            ) from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise ProtocolError("frame-garbled", "a frame arrived that is not a message") from None
         except RecursionError:

@@ -13,7 +13,7 @@ class RealmCredit:
     """The granting side. `window` is how many events the realm is ready to hold."""
 
     def __init__(self, window: int) -> None:
-        self._window = window
+        self.window = window
         self._streaming = False
         self._answer_due = False
         self._granted = 0
@@ -34,9 +34,9 @@ class RealmCredit:
                 return 0
             self._answer_due = True
             return max_events
-        room = self._window - held_events - self._granted
+        room = self.window - held_events - self._granted
         # Renew by halves: often enough never to run dry, seldom enough that a stream costs a message every so many events.
-        if room < max(1, self._window // 2):
+        if room < max(1, self.window // 2):
             return 0
         self._granted += room
         return room

@@ -71,7 +71,9 @@ class FrameReader:
             while len(buffer) - start >= _HEADER.size:
                 length, channel = _HEADER.unpack_from(buffer, start)
                 if length > self._max_frame_bytes:
-                    raise ProtocolError("frame-too-large", f"a frame of more than {self._max_frame_bytes} bytes was announced")
+                    raise ProtocolError(
+                        "frame-too-large", f"a frame of more than {self._max_frame_bytes} bytes was announced"
+                    )
                 if length == 0:
                     raise ProtocolError("frame-empty", "a frame without a body arrived")
                 body_start = start + _HEADER.size
@@ -112,4 +114,6 @@ def check_frame_bound(limits: IntelligenceLimits, max_frame_bytes: int = MAX_FRA
     most = (max_frame_bytes - _ENVELOPE_BYTES) // 4
     for name in ("max_input_chars", "max_output_chars"):
         if getattr(limits, name) > most:
-            raise ValueError(f"{name} must be at most {most} to cross a process boundary, not {getattr(limits, name)}")
+            raise ValueError(
+                f"{name} must be at most {most} to cross a process boundary, not {getattr(limits, name)}"
+            )

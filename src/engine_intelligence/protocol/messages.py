@@ -36,7 +36,12 @@ class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-hel
 
 
 class Submit(
-    msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-submit", rename="camel", forbid_unknown_fields=True
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="intelligence-submit",
+    rename="camel",
+    forbid_unknown_fields=True,
 ):
     """Realm: carry out this Activity."""
 
@@ -44,7 +49,12 @@ class Submit(
 
 
 class Poll(
-    msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-poll", rename="camel", forbid_unknown_fields=True
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="intelligence-poll",
+    rename="camel",
+    forbid_unknown_fields=True,
 ):
     """Realm: credit for `max_events` more events (rule M4)."""
 
@@ -52,19 +62,31 @@ class Poll(
 
 
 class Cancel(
-    msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-cancel", rename="camel", forbid_unknown_fields=True
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="intelligence-cancel",
+    rename="camel",
+    forbid_unknown_fields=True,
 ):
     """Realm: stop this Activity."""
 
     activity_id: str
 
 
-class Close(msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-close", forbid_unknown_fields=True):
+class Close(
+    msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-close", forbid_unknown_fields=True
+):
     """Realm: this port is about to be released."""
 
 
 class Events(
-    msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-events", rename="camel", forbid_unknown_fields=True
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="intelligence-events",
+    rename="camel",
+    forbid_unknown_fields=True,
 ):
     """Host: what has occurred, in order."""
 
@@ -72,7 +94,12 @@ class Events(
 
 
 class Rejected(
-    msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence-rejected", rename="camel", forbid_unknown_fields=True
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="intelligence-rejected",
+    rename="camel",
+    forbid_unknown_fields=True,
 ):
     """Host: this submission is refused."""
 
@@ -99,7 +126,12 @@ class Heartbeat(msgspec.Struct, frozen=True, tag_field="kind", tag="intelligence
 
 
 class ChannelOpen(
-    msgspec.Struct, frozen=True, tag_field="kind", tag="channel-open", rename="camel", forbid_unknown_fields=True
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="channel-open",
+    rename="camel",
+    forbid_unknown_fields=True,
 ):
     """Realm, on the control channel: this channel is a port for that provider."""
 
@@ -107,7 +139,9 @@ class ChannelOpen(
     provider_id: str
 
 
-class Introduction(msgspec.Struct, frozen=True, tag_field="kind", tag="introduction", forbid_unknown_fields=True):
+class Introduction(
+    msgspec.Struct, frozen=True, tag_field="kind", tag="introduction", forbid_unknown_fields=True
+):
     """Host, first on a loopback connection: the one-time token that proves who connects."""
 
     token: str

@@ -42,7 +42,9 @@ class Finish(msgspec.Struct, frozen=True):
     finish: FinishReason | None = None
 
 
-Generate: TypeAlias = Callable[[Prompt], AsyncGenerator[str | Finish, None]] | Callable[[Prompt], AsyncGenerator[str, None]]
+Generate: TypeAlias = (
+    Callable[[Prompt], AsyncGenerator[str | Finish, None]] | Callable[[Prompt], AsyncGenerator[str, None]]
+)
 
 
 class StreamProvider:
@@ -132,11 +134,15 @@ class StreamProvider:
                     chunks.append(item)
                     sink.text(item)
                 else:
-                    raise ProviderError(f"the generator yielded {type(item).__name__}, not text", reason="protocol")
+                    raise ProviderError(
+                        f"the generator yielded {type(item).__name__}, not text", reason="protocol"
+                    )
         output = "".join(chunks)
         if not output:
             raise ProviderError("the provider ended without any text", reason="empty")
         if store is None:
             sink.complete(output, end.usage, end.finish)
         else:
-            store.append(session, Turn(submission.input, output), lambda: sink.complete(output, end.usage, end.finish))
+            store.append(
+                session, Turn(submission.input, output), lambda: sink.complete(output, end.usage, end.finish)
+            )

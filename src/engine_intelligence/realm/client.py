@@ -87,13 +87,13 @@ def create_intelligence_port_client(
 ) -> IntelligencePortClient:
     """A service for the provider `provider_id` at the other end of `port`, which from now on belongs to the client.
 
-    It sends nothing before it is called. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet,
+    It sends nothing before it is called. Without `limits` it takes those that the Host announces, and the defaults until then. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet,
     `unresponsive_s` once the Host announced heartbeats, and `close_grace_s`.
     """
     return IntelligencePortClient(
         provider_id,
         port,
-        limits=IntelligenceLimits() if limits is None else limits,
+        limits=limits,
         deadlines=Deadlines() if deadlines is None else deadlines,
         clock=clock,
         create_activity_id=create_activity_id,
@@ -112,7 +112,7 @@ class IntelligencePortClient:
         provider_id: str,
         port: RealmPort,
         *,
-        limits: IntelligenceLimits,
+        limits: IntelligenceLimits | None,
         deadlines: Deadlines,
         clock: Clock,
         create_activity_id: Callable[[], str],
@@ -121,7 +121,8 @@ class IntelligencePortClient:
         self._provider_id = provider_id
         self._port = port
         self._port_released = False
-        self._limits = limits
+        self._adopts_limits = limits is None
+        self._limits = limits = IntelligenceLimits() if limits is None else limits
         self._deadlines = deadlines
         self._clock = clock
         self._create_activity_id = create_activity_id
@@ -291,7 +292,10 @@ class IntelligencePortClient:
             overflow = len(event.output) > most
         if overflow:
             # The Host's bound is larger than ours. Ours is what this process has room for (rule S10).
-            self._abandon(activity, Failed(event.activity_id, 0, intelligence_failure(output_overflow(event.activity_id, most))))
+            self._abandon(
+                activity,
+                Failed(event.activity_id, 0, intelligence_failure(output_overflow(event.activity_id, most))),
+            )
         elif isinstance(event, TextDelta):
             self._queue.add_text(activity.pending, event.text)
         else:
@@ -309,10 +313,18 @@ class IntelligencePortClient:
             self._end(closed("protocol-version", text))
         elif hello.provider_id != self._provider_id:
             self._end(closed("provider-mismatch", "The Host opened the port for another provider."))
-        elif self._send(Hello(PROTOCOL_VERSION, self._provider_id, self._limits, FEATURES)):
+        elif self._send(self._own_hello(hello)):
+            if self._adopts_limits:
+                self._limits = hello.limits
+                self._queue.max_pending_events_per_activity = hello.limits.max_pending_events_per_activity
+                self._credit.window = hello.limits.max_poll_events
             self._heartbeats = HEARTBEAT in hello.features
             if STREAM_CREDIT in hello.features:
                 self._credit.start_streaming()
+
+    def _own_hello(self, hello: Hello) -> Hello:
+        limits = hello.limits if self._adopts_limits else self._limits
+        return Hello(PROTOCOL_VERSION, self._provider_id, limits, FEATURES)
 
     def _check_silence(self) -> None:
         now = self._clock()
@@ -396,4 +408,6 @@ class IntelligencePortClient:
         self._port.idle(seconds)
 
     def __reduce__(self) -> Never:
-        raise TypeError("a service cannot be pickled or copied: save the SessionRef of a completed Activity instead")
+        raise TypeError(
+            "a service cannot be pickled or copied: save the SessionRef of a completed Activity instead"
+        )

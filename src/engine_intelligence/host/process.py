@@ -1,0 +1,93 @@
+"""The entry of a Host's process that a game started."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from contextlib import suppress
+from typing import Never
+
+from engine_intelligence.host.diversion import divert_standard_streams
+from engine_intelligence.host.processes import adopt_descendants, exit_with_group
+from engine_intelligence.host.server import serve
+from engine_intelligence.host.watchdog import watch_realm
+from engine_intelligence.protocol.bootstrap import (
+    BOOTSTRAP_VARIABLE,
+    InheritedSocket,
+    LoopbackSocket,
+    decode_bootstrap,
+)
+
+# A Host gives way to the game (rule H8): ten steps of niceness, the default of the `nice` command.
+_NICENESS = 10
+
+_CONNECT_TIMEOUT_S = 10.0
+
+_EXIT_USAGE = 64  # sysexits.h: EX_USAGE
+
+
+def main() -> Never:
+    """Serve the game that started this process, and end with it. Does not return."""
+    # Taken out at once, so that no subprocess of a provider inherits it.
+    text = os.environ.pop(BOOTSTRAP_VARIABLE, None)
+    if text is None:
+        print(
+            "This is the process that engine_intelligence.spawn_host starts; call that from a game.",
+            file=sys.stderr,
+        )
+        sys.exit(_EXIT_USAGE)
+    bootstrap = decode_bootstrap(text)
+    drain = divert_standard_streams()
+    adopt_descendants()
+    _yield_processor()
+    logging.basicConfig(
+        level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"
+    )
+    connection, token = _connect(bootstrap.connection)
+    watch_realm(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s)
+    # Appended: a module of the game's must not stand in for one of this package's.
+    sys.path.extend(path for path in bootstrap.import_paths if path not in sys.path)
+
+    def end(code: int) -> Never:
+        drain.finish()
+        exit_with_group(code)
+
+    serving = serve(
+        connection,
+        token,
+        bootstrap.source,
+        bootstrap.limits,
+        bootstrap.deadlines,
+        on_second_signal=lambda: end(1),
+    )
+    # Not asyncio.run: at its end it waits for whatever threads providers have left behind.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    code = 1
+    try:
+        loop.run_until_complete(serving)
+        code = 0
+    finally:
+        end(code)
+
+
+def _connect(how: InheritedSocket | LoopbackSocket) -> tuple[socket.socket, str | None]:
+    match how:
+        case InheritedSocket(descriptor=descriptor):
+            connection = socket.socket(fileno=descriptor)
+            connection.set_inheritable(False)
+            return connection, None
+        case LoopbackSocket(port=port, token=token):
+            connection = socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_TIMEOUT_S)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setblocking(False)
+            return connection, token
+
+
+def _yield_processor() -> None:
+    if hasattr(os, "nice"):
+        with suppress(OSError):
+            os.nice(_NICENESS)

@@ -1,0 +1,379 @@
+"""The realm's end of a byte stream that carries several ports, read inside the game's own poll.
+
+There is no reader thread: one that decodes in the game's process competes for the interpreter lock and shows as frame hitches. So
+every receive looks at the socket first, with one system call that does not wait, and reads only when something is there.
+"""
+
+from __future__ import annotations
+
+import hmac
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from engine_intelligence.contracts import PortEnded
+from engine_intelligence.protocol.codec import (
+    MessageDecoder,
+    ProtocolError,
+    encode_msgpack,
+    host_control_decoder,
+    host_message_decoder,
+)
+from engine_intelligence.protocol.framing import (
+    CONTROL_CHANNEL,
+    MAX_CHANNEL,
+    Frame,
+    FrameReader,
+    encode_frame,
+)
+from engine_intelligence.protocol.messages import (
+    ChannelOpen,
+    Close,
+    Closed,
+    HostMessage,
+    Introduction,
+    RealmMessage,
+)
+
+_READ_BYTES = 64 * 1024
+
+# What one call reads at most, so that a Host that floods cannot hold a frame up: 16 reads are under a millisecond.
+_MAX_READS = 16
+
+# What is kept for a Host that does not read. Eight Activities of the largest input are half a megabyte; more than this means
+# that the Host has been frozen for long.
+MAX_OUTBOX_BYTES = 16 * 1024 * 1024
+
+
+class Link(Protocol):
+    """How a realm comes by the socket to its Host."""
+
+    def connect(self) -> socket.socket | None:
+        """The connected socket, which is handed over, or `None` if it is not there yet. Never waits."""
+        ...
+
+    def close(self) -> None:
+        """Give up waiting for the socket. Idempotent."""
+        ...
+
+
+class SocketLink:
+    """A socket that is connected already, such as one of a pair."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock: socket.socket | None = sock
+
+    def connect(self) -> socket.socket | None:
+        sock, self._sock = self._sock, None
+        return sock
+
+    def close(self) -> None:
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+
+class LoopbackLink:
+    """A listening socket on 127.0.0.1 that waits for the one connection that knows the token (threat T27).
+
+    Others may connect too, since any process of the machine can. Each is dropped as soon as what it says is not the token.
+    """
+
+    # An honest Host connects once. More strangers than this at a time are dropped, oldest first.
+    _MAX_STRANGERS = 8
+
+    def __init__(self, token: str) -> None:
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self._listener.bind(("127.0.0.1", 0))
+            self._listener.listen(self._MAX_STRANGERS)
+            self._listener.setblocking(False)
+        except OSError:
+            self._listener.close()
+            raise
+        self._strangers: deque[tuple[socket.socket, bytearray]] = deque()
+        self._introduction = encode_frame(CONTROL_CHANNEL, encode_msgpack(Introduction(token)))
+
+    @property
+    def port(self) -> int:
+        """The port that the Host has to connect to."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def connect(self) -> socket.socket | None:
+        self._accept()
+        for stranger in tuple(self._strangers):
+            sock, said = stranger
+            try:
+                data = sock.recv(len(self._introduction) - len(said))
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError:
+                data = b""
+            said += data
+            if len(said) == len(self._introduction) and hmac.compare_digest(said, self._introduction):
+                self._strangers.remove(stranger)
+                self.close()
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return sock
+            if not data or not self._introduction.startswith(said):
+                self._strangers.remove(stranger)
+                sock.close()
+        return None
+
+    def close(self) -> None:
+        self._listener.close()
+        while self._strangers:
+            self._strangers.popleft()[0].close()
+
+    def _accept(self) -> None:
+        try:
+            while True:
+                sock, _ = self._listener.accept()
+                sock.setblocking(False)
+                self._strangers.append((sock, bytearray()))
+                if len(self._strangers) > self._MAX_STRANGERS:
+                    self._strangers.popleft()[0].close()
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            return  # the system is short of something; the next call tries again
+
+
+class _Readiness:
+    """Whether a socket can be read or written, found out with one system call."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        self._writing = False
+        if self._poll is not None:
+            self._poll.register(sock, select.POLLIN)
+
+    def look(self, writing: bool, timeout_s: float = 0.0) -> tuple[bool, bool]:
+        """Whether it is readable (or over), and whether it is writable. Only asks about the latter with `writing`."""
+        if self._poll is None:
+            readable, writable, _ = select.select(
+                [self._sock], [self._sock] if writing else [], [], timeout_s
+            )
+            return bool(readable), bool(writable)
+        if writing is not self._writing:
+            self._writing = writing
+            self._poll.modify(self._sock, select.POLLIN | select.POLLOUT if writing else select.POLLIN)
+        found = self._poll.poll(timeout_s * 1000)
+        if not found:
+            return False, False
+        mask = found[0][1]
+        return bool(mask & ~select.POLLOUT), bool(mask & select.POLLOUT)
+
+
+class RealmStream:
+    """One connection to a Host, and the ports on it. It belongs to one thread; nothing here waits, but for `idle`.
+
+    `explain_end` is asked for the reason when the connection ends without the Host having given one.
+    """
+
+    def __init__(self, link: Link, explain_end: Callable[[], PortEnded] | None = None) -> None:
+        self._link = link
+        self._explain_end = explain_end
+        self._sock: socket.socket | None = None
+        self._readiness: _Readiness | None = None
+        self._outbox = bytearray()
+        self._reader = FrameReader()
+        self._control = host_control_decoder()
+        self._channels: dict[int, RealmChannel] = {}
+        self._channels_opened = 0
+        self._ended: PortEnded | None = None
+
+    @property
+    def ended(self) -> PortEnded | None:
+        """Why the connection is over, or `None` while it is not."""
+        return self._ended
+
+    def open(self, provider_id: str) -> RealmChannel:
+        """A port for a provider. The Host hears of it as soon as it is connected; on a connection that is over the port is over too."""
+        if self._channels_opened == MAX_CHANNEL:
+            raise ValueError(f"one connection carries at most {MAX_CHANNEL} ports")
+        self._channels_opened += 1
+        channel = RealmChannel(self, self._channels_opened)
+        self._channels[channel.number] = channel
+        try:
+            self.send_frame(CONTROL_CHANNEL, encode_msgpack(ChannelOpen(channel.number, provider_id)))
+        except PortEnded:
+            pass  # whoever receives from the port is told
+        return channel
+
+    def send_frame(self, channel: int, body: bytes) -> None:
+        """Send a frame, or keep it until the Host reads. Raises `PortEnded` once the connection is over."""
+        if self._ended is not None:
+            raise self._ended
+        self._outbox += encode_frame(channel, body)
+        if self._connected():
+            self._flush()
+        if len(self._outbox) > MAX_OUTBOX_BYTES:
+            self.end(PortEnded("host-not-reading", "The Host did not read what it was sent."))
+        if self._ended is not None:
+            raise self._ended
+
+    def pump(self) -> None:
+        """Read what has arrived, and send what was kept. One system call where there is nothing to do."""
+        if self._ended is not None or not self._connected() or self._readiness is None:
+            return
+        readable, writable = self._readiness.look(bool(self._outbox))
+        if writable:
+            self._flush()
+        if readable:
+            self._read()
+
+    def idle(self, seconds: float) -> None:
+        """Wait until something may have arrived, for at most `seconds`."""
+        if self._ended is None and self._connected() and self._readiness is not None:
+            self._readiness.look(bool(self._outbox), seconds)
+        else:
+            time.sleep(seconds)
+
+    def drop(self, channel: int) -> None:
+        """Forget a port; what still arrives for it is ignored."""
+        self._channels.pop(channel, None)
+
+    def end(self, reason: PortEnded) -> None:
+        """Release the connection. Every port hands out what had arrived and then raises `reason`. The first call counts."""
+        if self._ended is not None:
+            return
+        self._ended = reason
+        self._link.close()
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+            self._readiness = None
+        self._outbox.clear()
+
+    def _connected(self) -> bool:
+        if self._sock is None and self._ended is None:
+            self._sock = self._link.connect()
+            if self._sock is not None:
+                self._sock.setblocking(False)
+                self._readiness = _Readiness(self._sock)
+                self._flush()
+        return self._sock is not None
+
+    def _flush(self) -> None:
+        while self._outbox and self._sock is not None:
+            try:
+                sent = self._sock.send(self._outbox)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                self._over()
+                return
+            del self._outbox[:sent]
+
+    def _read(self) -> None:
+        for _ in range(_MAX_READS):
+            if self._sock is None:
+                return
+            try:
+                data = self._sock.recv(_READ_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                data = b""  # a reset is an end like any other; what had arrived was read before it
+            try:
+                if not data:
+                    self._reader.end()
+                    self._over()
+                    return
+                for frame in self._reader.feed(data):
+                    self._receive(frame)
+            except ProtocolError as error:
+                # Where frames end is not known any more, so no port of this connection can go on (rule M3).
+                self.end(error)
+                return
+            if len(data) < _READ_BYTES:
+                return
+
+    def _receive(self, frame: Frame) -> None:
+        if frame.channel == CONTROL_CHANNEL:
+            message = self._control.decode(frame.body)
+            if isinstance(message, Closed):
+                reason = message.reason or "host-closed"
+                self.end(PortEnded(reason, message.message or "The Host closed the connection."))
+            return
+        channel = self._channels.get(frame.channel)
+        if channel is not None:
+            channel.arrived(frame.body)
+        elif frame.channel > self._channels_opened:
+            raise ProtocolError("channel-invalid", "the Host used a channel that was never opened")
+
+    def _over(self) -> None:
+        ended = PortEnded("host-ended", "The Host ended.")
+        self.end(ended if self._explain_end is None else self._explain_end())
+
+
+class RealmChannel:
+    """A `MessagePort` of a realm: one channel of a `RealmStream`."""
+
+    def __init__(self, stream: RealmStream, number: int) -> None:
+        self.number = number
+        self._stream = stream
+        self._decoder: MessageDecoder[HostMessage] = host_message_decoder()
+        self._inbox: list[HostMessage] = []
+        self._ended: PortEnded | None = None
+        self._close_known = False  # the Host knows that this port is over, or has been told
+
+    def send(self, message: RealmMessage) -> None:
+        if self._ended is not None:
+            raise self._ended
+        self._close_known |= isinstance(message, Close)
+        self._stream.send_frame(self.number, encode_msgpack(message))
+
+    def receive(self) -> Sequence[HostMessage]:
+        if self._ended is None:
+            self._stream.pump()
+        if self._inbox:
+            messages, self._inbox = self._inbox, []
+            return messages
+        ended = self._ended or self._stream.ended
+        if ended is not None:
+            raise ended
+        return ()
+
+    def listen(self, wake: Callable[[], None] | None) -> None:
+        """A realm's port wakes nobody: it is read once a frame."""
+
+    def idle(self, seconds: float) -> None:
+        self._stream.idle(seconds)
+
+    def close(self) -> None:
+        if not self._close_known and self._stream.ended is None:
+            try:
+                self.send_close()
+            except PortEnded:
+                pass  # over for everybody
+        self._end(PortEnded("port-closed", "This end of the port is closed."))
+        self._inbox.clear()
+
+    def send_close(self) -> None:
+        """Tell the Host that nobody listens here any more."""
+        self._close_known = True
+        self._stream.send_frame(self.number, encode_msgpack(Close()))
+
+    def arrived(self, body: bytes) -> None:
+        """A frame came for this port. One that is no message ends this port and no other (rule M3)."""
+        if self._ended is not None:
+            return
+        try:
+            message = self._decoder.decode(body)
+        except ProtocolError as error:
+            self._end(error)
+            return
+        self._close_known |= isinstance(message, Closed)
+        self._inbox.append(message)
+
+    def _end(self, reason: PortEnded) -> None:
+        if self._ended is None:
+            self._ended = reason
+            self._stream.drop(self.number)
