@@ -7,8 +7,8 @@
         for event in gatekeeper.poll():  # once a frame
             ...
 
-Importing this package starts no thread, opens no file, and loads neither a provider's SDK nor asyncio: the names of the Host side, which
-need asyncio, are loaded when they are first used.
+Importing this package starts no thread, opens no file, and loads neither a provider's SDK nor asyncio: the
+names of the Host side, which need asyncio, are loaded when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """The nouns of the contract: references, requests, submissions and events (section 1).
 
-All are frozen `msgspec` structs. Python names are snake_case; on the wire they are camelCase with kebab-case tags, and
-a field whose value is `None` is left off.
+All are frozen `msgspec` structs. Python names are snake_case; on the wire they are camelCase with kebab-case
+tags, and a field whose value is `None` is left off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class SessionRef(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SessionRef:
-        """The reference that `to_json` wrote. Raises `ValueError` that says what is wrong with any other text."""
+        """The reference that `to_json` wrote.
+
+        Raises `ValueError` that says what is wrong with any other text.
+        """
         try:
             return msgspec.json.decode(text, type=cls)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -94,8 +97,8 @@ class Completed(
 ):
     """The terminal of an Activity that ran to its end: the whole `output`, and the `session` to save.
 
-    `finish` is `"length"` where the provider stopped at its own token limit, `"stop"` where it had finished, and `None`
-    where it does not tell.
+    `finish` is `"length"` where the provider stopped at its own token limit, `"stop"` where it had finished,
+    and `None` where it does not tell.
     """
 
     type: ClassVar[Literal["completed"]] = "completed"
@@ -110,7 +113,10 @@ class Completed(
 class Failed(
     msgspec.Struct, frozen=True, tag_field="type", tag="failed", rename="camel", forbid_unknown_fields=True
 ):
-    """The terminal of an Activity that could not be completed. Its session is as it was before and can be used again."""
+    """The terminal of an Activity that could not be completed.
+
+    Its session is as it was before and can be used again.
+    """
 
     type: ClassVar[Literal["failed"]] = "failed"
     activity_id: str
@@ -127,7 +133,10 @@ class Cancelled(
     forbid_unknown_fields=True,
     gc=False,
 ):
-    """The terminal of an Activity that the game cancelled. Its session is as it was before and can be used again."""
+    """The terminal of an Activity that the game cancelled.
+
+    Its session is as it was before and can be used again.
+    """
 
     type: ClassVar[Literal["cancelled"]] = "cancelled"
     activity_id: str

@@ -1,6 +1,7 @@
 """The one admission policy: what is refused before an identity is made or a place taken (rules S2, S3, D1).
 
-Pure functions that the runtime and the port client share, so that both sides of a port refuse the same things.
+Pure functions that the runtime and the port client share, so that both sides of a port refuse the same
+things.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def admit(
     limits: IntelligenceLimits,
     held_activities: int,
 ) -> IntelligenceError | None:
-    """Why a request is refused, or `None` if it is admitted. The arguments may be anything that a game could pass."""
+    """Why a request is refused, or `None` if it is admitted.
+
+    The arguments may be anything that a game could pass.
+    """
     reason = _text_fault(input, "input", limits.max_input_chars)
     if reason is not None:
         return invalid_request("input", reason)
@@ -54,7 +58,10 @@ def admit(
 
 
 def admit_ids(activity_id: object, session_id: object, in_use: Container[object]) -> IntelligenceError | None:
-    """Why the identities of a request are refused, or `None` if they are admitted. `in_use` are the ids that are held."""
+    """Why the identities of a request are refused, or `None` if they are admitted.
+
+    `in_use` are the ids that are held.
+    """
     reason = _text_fault(activity_id, "id", MAX_ID_CHARS)
     if reason is None and activity_id in in_use:
         reason = "id is already in use"

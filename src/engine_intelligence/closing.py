@@ -1,4 +1,6 @@
-"""Close tasks: one idempotent handle for the end of a service, for loops with and without an event loop (rule C6)."""
+"""Close tasks: one idempotent handle for the end of a service, for loops with and without an event loop (rule
+C6).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ _INTERVAL_S = 0.005
 class PolledClose:
     """A close task that is moved on by whoever looks at it: no thread and no event loop stands behind it.
 
-    `step` does what can be done without waiting and says whether the end is reached; it must itself reach it in bounded
-    time. `idle` waits for news for at most the given number of seconds; it is only called from `wait`.
+    `step` does what can be done without waiting and says whether the end is reached; it must itself reach it
+    in bounded time. `idle` waits for news for at most the given number of seconds; it is only called from
+    `wait`.
     """
 
     def __init__(self, step: Callable[[], bool], idle: Callable[[float], None] = time.sleep) -> None:
@@ -28,13 +31,19 @@ class PolledClose:
 
     @property
     def done(self) -> bool:
-        """Whether the close is complete. Looking moves it on, and never waits: a frame loop may look once a frame."""
+        """Whether the close is complete.
+
+        Looking moves it on, and never waits: a frame loop may look once a frame.
+        """
         if not self._done:
             self._done = self._step()
         return self._done
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the close is complete or `timeout` seconds have passed, and return `done`. It blocks the thread."""
+        """Wait until the close is complete or `timeout` seconds have passed, and return `done`.
+
+        It blocks the thread.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         while not self.done:
             left = _INTERVAL_S if end is None else min(_INTERVAL_S, end - time.monotonic())
@@ -64,7 +73,8 @@ class TaskClose:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the close is complete or `timeout` seconds have passed, and return `done`.
 
-        For other threads than that of the event loop, which would wait for itself: there it raises `RuntimeError`.
+        For other threads than that of the event loop, which would wait for itself: there it raises
+        `RuntimeError`.
         """
         if not self.done and running_loop() is self._task.get_loop():
             raise RuntimeError(
@@ -80,7 +90,10 @@ class TaskClose:
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop that runs on this thread, if any. It does not load asyncio into a process that has none (rule H7)."""
+    """The event loop that runs on this thread, if any.
+
+    It does not load asyncio into a process that has none (rule H7).
+    """
     if "asyncio" not in sys.modules:
         return None
     import asyncio

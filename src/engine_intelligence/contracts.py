@@ -1,7 +1,7 @@
 """The roles of the contract, as Protocols: who may call what, when, and from which thread.
 
-A *realm* holds an `IntelligenceService` and calls it once a frame. A *Host* holds an `IntelligenceProvider`, which answers
-through an `ActivitySink`. A `MessagePort` is one end of a channel between the two.
+A *realm* holds an `IntelligenceService` and calls it once a frame. A *Host* holds an `IntelligenceProvider`,
+which answers through an `ActivitySink`. A `MessagePort` is one end of a channel between the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ SentT = TypeVar("SentT", contravariant=True)
 
 
 class CloseTask(Protocol):
-    """The end of something, as it comes about. Every call of the same `close()` returns the same one (rules B1, C6)."""
+    """The end of something, as it comes about.
+
+    Every call of the same `close()` returns the same one (rules B1, C6).
+    """
 
     @property
     def done(self) -> bool:
@@ -37,7 +40,10 @@ class CloseTask(Protocol):
         ...
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end, for at most `timeout` seconds, and return `done`. This blocks the calling thread."""
+        """Wait for the end, for at most `timeout` seconds, and return `done`.
+
+        This blocks the calling thread.
+        """
         ...
 
     def __await__(self) -> Generator[Any, None, None]: ...
@@ -62,37 +68,43 @@ class IntelligenceService(Protocol):
     def submit(self, input: str, session: SessionRef | None = None) -> Result[ActivityRef, IntelligenceError]:
         """Ask for an Activity over `input`, continuing `session` or beginning one.
 
-        Returns `Ok(ActivityRef)`, or `Err` with what was wrong, in which case nothing has changed. Never raises, never waits.
-        After `Ok`, poll until the Activity's terminal has come; until then it holds one of `limits.max_concurrent_activities`
-        places.
+        Returns `Ok(ActivityRef)`, or `Err` with what was wrong, in which case nothing has changed. Never
+        raises, never waits. After `Ok`, poll until the Activity's terminal has come; until then it holds one
+        of `limits.max_concurrent_activities` places.
         """
         ...
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
-        """The events that have come, in order within each Activity; at most `max_events`, or `limits.max_poll_events`.
+        """The events that have come, in order within each Activity; at most `max_events`, or
+        `limits.max_poll_events`.
 
-        Returns an empty list where there are none, where `max_events` is not a positive int, or when the service is closed.
-        Never raises, never waits. Call it once a frame.
+        Returns an empty list where there are none, where `max_events` is not a positive int, or when the
+        service is closed. Never raises, never waits. Call it once a frame.
         """
         ...
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
-        """Ask that a running Activity be stopped. Its terminal follows: usually `Cancelled`, or the one that came first.
+        """Ask that a running Activity be stopped. Its terminal follows: usually `Cancelled`, or the one that
+        came first.
 
-        Returns `Ok(None)`, also when it was asked before, or `Err` if no such Activity is running. Never raises, never waits.
+        Returns `Ok(None)`, also when it was asked before, or `Err` if no such Activity is running. Never
+        raises, never waits.
         """
         ...
 
     def close(self) -> CloseTask:
-        """End the service. All that is running is dropped without further events. Every call returns the same close task."""
+        """End the service.
+
+        All that is running is dropped without further events. Every call returns the same close task.
+        """
         ...
 
 
 class ActivitySink(Protocol):
     """Where a provider puts what comes of one Activity.
 
-    Its methods may be called from any thread, at any time and in any order, also after the terminal and after the close;
-    they never raise, and what the contract does not allow is ignored and counted (rule P2).
+    Its methods may be called from any thread, at any time and in any order, also after the terminal and after
+    the close; they never raise, and what the contract does not allow is ignored and counted (rule P2).
     """
 
     def text(self, text: str) -> None:
@@ -100,11 +112,17 @@ class ActivitySink(Protocol):
         ...
 
     def complete(self, output: str, usage: Usage | None = None, finish: FinishReason | None = None) -> bool:
-        """The end, with the whole output. Returns whether it stands: only then may the turn be added to the session (P5)."""
+        """The end, with the whole output.
+
+        Returns whether it stands: only then may the turn be added to the session (P5).
+        """
         ...
 
     def fail(self, cause: str | BaseException) -> None:
-        """The end, by a failure. A `ProviderError` says in which way; of other exceptions a scrubbed text is kept (E2)."""
+        """The end, by a failure.
+
+        A `ProviderError` says in which way; of other exceptions a scrubbed text is kept (E2).
+        """
         ...
 
     def cancelled(self) -> None:
@@ -128,7 +146,10 @@ class IntelligenceProvider(Protocol):
         ...
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
-        """Begin to stop an Activity and return at once; then call a terminal of its sink. Called like `start`."""
+        """Begin to stop an Activity and return at once; then call a terminal of its sink.
+
+        Called like `start`.
+        """
         ...
 
     async def close(self) -> None:
@@ -139,8 +160,8 @@ class IntelligenceProvider(Protocol):
 class MessagePort(Protocol[ReceivedT, SentT]):
     """One end of a two-ended channel of messages, used from one thread.
 
-    `send` and `receive` never wait. Both raise `PortEnded` once the channel is over, `receive` only after everything that
-    had arrived has been handed out.
+    `send` and `receive` never wait. Both raise `PortEnded` once the channel is over, `receive` only after
+    everything that had arrived has been handed out.
     """
 
     def send(self, message: SentT) -> None:
@@ -152,20 +173,25 @@ class MessagePort(Protocol[ReceivedT, SentT]):
         ...
 
     def listen(self, wake: Callable[[], None] | None) -> None:
-        """Have `wake` called whenever `receive` has something new, also when the channel ends; `None` stops that.
+        """Have `wake` called whenever `receive` has something new, also when the channel ends; `None` stops
+        that.
 
         It is called on the port's own thread. A realm needs none: it receives once a frame.
         """
         ...
 
     def idle(self, seconds: float) -> None:
-        """Wait until something may have arrived, for at most `seconds`. Only a close task's `wait` calls this."""
+        """Wait until something may have arrived, for at most `seconds`.
+
+        Only a close task's `wait` calls this.
+        """
         ...
 
     def close(self) -> Awaitable[None] | None:
         """Release this end; the other end sees the end of the channel. Idempotent.
 
-        On the side that has an event loop it may return something to await, which is done when what was sent is under way.
+        On the side that has an event loop it may return something to await, which is done when what was sent
+        is under way.
         """
         ...
 

@@ -1,13 +1,17 @@
-"""Pending events of many Activities: bounded, fair, in order. The runtime and the port client deliver through the same queue.
+"""Pending events of many Activities: bounded, fair, in order. The runtime and the port client deliver through
+the same queue.
 
-Theory of operation. Each Activity has a short list of pending texts and one place for its terminal. Activities that have
-something pending stand in a line, and a poll serves them in turn (rule S9). Two things keep this small whatever a game does:
+Theory of operation. Each Activity has a short list of pending texts and one place for its terminal.
+Activities that have something pending stand in a line, and a poll serves them in turn (rule S9). Two things
+keep this small whatever a game does:
 
-- An Activity with `maxPendingEventsPerActivity - 1` pending texts has further text appended to the last one (rule S11).
-- Where more is pending than a poll may return, each Activity gives all its text as one event (rule S9), so that the backlog is
-  gone after one event and one terminal an Activity.
+- An Activity with `maxPendingEventsPerActivity - 1` pending texts has further text appended to the last one
+  (rule S11).
+- Where more is pending than a poll may return, each Activity gives all its text as one event (rule S9), so
+  that the backlog is gone after one event and one terminal an Activity.
 
-Sequence numbers are given at delivery, so merging leaves no gap (rule D3). Nothing here is thread-safe: the owner locks.
+Sequence numbers are given at delivery, so merging leaves no gap (rule D3). Nothing here is thread-safe: the
+owner locks.
 """
 
 from __future__ import annotations
@@ -18,7 +22,8 @@ from typing import assert_never
 
 from engine_intelligence.activity import Cancelled, Completed, Failed, IntelligenceEvent, Terminal, TextDelta
 
-# Parts of a merged text are joined whenever this many have come: small enough for memory, large enough for speed.
+# Parts of a merged text are joined whenever this many have come: small enough for memory, large enough for
+# speed.
 _MAX_PARTS = 64
 
 
@@ -37,7 +42,10 @@ class PendingEvents:
 
 
 class DeliveryQueue:
-    """The pending events of one service. `on_terminal` is called with the id of an Activity whose terminal was taken."""
+    """The pending events of one service.
+
+    `on_terminal` is called with the id of an Activity whose terminal was taken.
+    """
 
     __slots__ = ("_line", "_on_terminal", "_pending_events", "max_pending_events_per_activity")
 

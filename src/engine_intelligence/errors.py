@@ -1,7 +1,7 @@
 """`IntelligenceError`, its texts, and one constructor for each way in which something can be refused or fail.
 
-The codes are API and closed; `expected` and `hint` are for people, one sentence each and constant for a code; what is
-particular to one error is in `detail` (section 2 of the contract).
+The codes are API and closed; `expected` and `hint` are for people, one sentence each and constant for a code;
+what is particular to one error is in `detail` (section 2 of the contract).
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ ERROR_TEXTS: dict[ErrorCode, ErrorText] = {
 
 
 class IntelligenceError(Exception):
-    """An error of this package. `submit` and `cancel` return it inside `Err`; nothing on the frame's path raises it.
+    """An error of this package. `submit` and `cancel` return it inside `Err`; nothing on the frame's path
+    raises it.
 
     It compares, hashes, copies and pickles by its plain form, which is `intelligence_failure(error)`.
     """
@@ -110,8 +111,8 @@ def intelligence_failure(error: IntelligenceError) -> IntelligenceFailure:
 class ProviderError(Exception):
     """Raised by a provider, or handed to `ActivitySink.fail`, to say in which way it failed (rule E1).
 
-    `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it. `retry_after_s` is how long the
-    remote side asked to be left alone, in seconds, if it said so.
+    `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it. `retry_after_s`
+    is how long the remote side asked to be left alone, in seconds, if it said so.
     """
 
     def __init__(
@@ -124,10 +125,11 @@ class ProviderError(Exception):
 
 
 class SetupError(Exception):
-    """Something that a person has to put right before a Host can start: a configuration, a package, a model, a key.
+    """Something that a person has to put right before a Host can start: a configuration, a package, a model,
+    a key.
 
-    `reason` is a name in kebab-case that programs may test, and the text says what is wrong and what to do about it. A Host
-    that cannot start closes its port with both (rule H4); the command line prints the text.
+    `reason` is a name in kebab-case that programs may test, and the text says what is wrong and what to do
+    about it. A Host that cannot start closes its port with both (rule H4); the command line prints the text.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -154,9 +156,10 @@ def capacity_exceeded(limit: int) -> IntelligenceError:
     return IntelligenceError("intelligence-capacity-exceeded", FailureDetail(limit=limit))
 
 
-def activity_not_found(activity_id: str) -> IntelligenceError:
-    """No Activity of that id is running."""
-    return IntelligenceError("intelligence-activity-not-found", FailureDetail(activity_id=activity_id))
+def activity_not_found(activity_id: object) -> IntelligenceError:
+    """No Activity of that id is running. What is no string at all is not quoted."""
+    quoted = activity_id if isinstance(activity_id, str) else None
+    return IntelligenceError("intelligence-activity-not-found", FailureDetail(activity_id=quoted))
 
 
 def output_overflow(activity_id: str, limit: int) -> IntelligenceError:
@@ -177,7 +180,8 @@ def provider_failed(
 ) -> IntelligenceError:
     """The provider refused, raised, timed out, crashed or broke the contract.
 
-    A `ProviderError` brings its own reason; of any other exception only the class name and a scrubbed text are kept (E2).
+    A `ProviderError` brings its own reason; of any other exception only the class name and a scrubbed text
+    are kept (E2).
     """
     retry_after_s = None
     if isinstance(cause, ProviderError):

@@ -36,15 +36,16 @@ FailureReason: TypeAlias = Literal[
 class FailureDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What is particular about one error. Which fields are set follows from the code; the others are `None`.
 
-    The fields are listed, rather than being a free mapping, so that nothing unforeseen can travel in them (rule E2).
-    On the wire a field that is not set is left off, and one that this version does not know is ignored.
+    The fields are listed, rather than being a free mapping, so that nothing unforeseen can travel in them
+    (rule E2). On the wire a field that is not set is left off, and one that this version does not know is
+    ignored.
     """
 
     field: str | None = None
     """The part of a request that was refused: `input`, `id` or `session`."""
     reason: str | None = None
-    """`intelligence-invalid-request` and `intelligence-closed`: why, in words or as a name. `intelligence-provider-failed`:
-    one of `FailureReason`."""
+    """`intelligence-invalid-request` and `intelligence-closed`: why, in words or as a name.
+    `intelligence-provider-failed`: one of `FailureReason`."""
     message: str | None = None
     """`intelligence-closed`: why, in a sentence for a log."""
     expected_provider_id: str | None = None
@@ -54,7 +55,9 @@ class FailureDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     cause: str | None = None
     """`intelligence-provider-failed`: a short, scrubbed text for a person."""
     retry_after_seconds: float | None = None
-    """`intelligence-provider-failed`: how long the provider asked to be left alone, in seconds, if it said so."""
+    """`intelligence-provider-failed`: how long the provider asked to be left alone, in seconds, if it said
+    so.
+    """
     bound: str | None = None
     limit: int | None = None
 

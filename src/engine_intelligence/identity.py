@@ -22,7 +22,10 @@ def new_session_id() -> str:
 
 
 def made_id(create: Callable[[], str]) -> str:
-    """What `create` makes. If it raises, an empty id, which is then refused: a submit raises for nobody's fault (rule D4)."""
+    """What `create` makes.
+
+    If it raises, an empty id, which is then refused: a submit raises for nobody's fault (rule D4).
+    """
     try:
         return create()
     except Exception as error:  # noqa: BLE001 - a border: the function is the game's

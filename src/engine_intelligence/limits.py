@@ -1,4 +1,6 @@
-"""The bounds of a service, known to both sides, and the deadlines, which only configuration sets (rules D2, M5)."""
+"""The bounds of a service, known to both sides, and the deadlines, which only configuration sets (rules D2,
+M5).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,20 @@ import msgspec
 class IntelligenceLimits(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """How much one service may hold. Every bound is a positive whole number; a bad one raises `ValueError` (rule D2).
+    """How much one service may hold. Every bound is a positive whole number; a bad one raises `ValueError`
+    (rule D2).
 
     Lengths are counted in Unicode code points, as `len(str)` counts them (rule D1).
     """
 
-    # A game's prompt is a page or two of text: 16 Ki characters are about 4,000 tokens, what a small local model can read.
+    # A game's prompt is a page or two of text: 16 Ki characters are about 4,000 tokens, what a small local
+    # model can read.
     max_input_chars: int = 16_384
-    # Four times the input: no dialogue is longer, and a model that does not stop is caught after some minutes of streaming.
+    # Four times the input: no dialogue is longer, and a model that does not stop is caught after some minutes
+    # of streaming.
     max_output_chars: int = 65_536
-    # The number of simultaneous conversations of a busy scene, and about what one vendor key or one local model can serve.
+    # The number of simultaneous conversations of a busy scene, and about what one vendor key or one local
+    # model can serve.
     max_concurrent_activities: int = 8
     # Half a second of a fast model at 60 tokens a second; beyond it text is merged, not dropped (rule S11).
     max_pending_events_per_activity: int = 32
@@ -41,7 +47,8 @@ class Deadlines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     They belong to the configuration of a Host and of a client: no message from a realm sets them.
     """
 
-    # A large model behind a queue, or a local one that reads a long prompt on a slow processor, takes tens of seconds.
+    # A large model behind a queue, or a local one that reads a long prompt on a slow processor, takes tens of
+    # seconds.
     first_text_s: float = 60.0
     # Between two pieces of one answer: longer than any pause for a tool call that a player would sit through.
     stall_s: float = 30.0

@@ -1,6 +1,7 @@
 """The outcome of `submit` and `cancel`: `Ok` or `Err`, returned and never raised (rule D4).
 
-A frame loop is no place for `try`, so a refusal is a value. Both kinds can be told apart by `.ok` or in `match`:
+A frame loop is no place for `try`, so a refusal is a value. Both kinds can be told apart by `.ok` or in
+`match`:
 
     match service.submit("May I pass?"):
         case Ok(started):

@@ -22,12 +22,16 @@ _REDACTED = "[...]"
 # Unlike base64, they mix upper and lower case only as a capital, as an acronym or in CamelCase.
 _PART = r"(?:[A-Z]?[a-z]{1,24}|[A-Z]{1,12})"
 _WORD = re.compile(
-    rf"""[("'\[<`]{{0,2}}(?:{_PART}(?:[A-Z][a-z]{{1,24}}){{0,4}}(?:[-_./'’]{_PART}){{0,4}}(?:\(\))?|[-+]?\d{{1,5}}(?:[.,]\d{{1,4}})?%?s?)"""
+    r"""[("'\[<`]{0,2}"""
+    rf"""(?:{_PART}(?:[A-Z][a-z]{{1,24}}){{0,4}}(?:[-_./'’]{_PART}){{0,4}}(?:\(\))?"""
+    r"""|[-+]?\d{1,5}(?:[.,]\d{1,4})?%?s?)"""
     r"""[)"'\]>`.,:;!?…]{0,3}""",
 )
 _PUNCTUATION = re.compile(r"[-–—=:;,.!?&|+*/]{1,3}")
 _ANNOUNCES_SECRET = re.compile(
-    r"""(?i)["'(\[]?(?:[\w-]*(?:api[-_]?key|secret|token|passw(?:or)?d|credential|authorization|bearer|basic|cookie)s?)["')\]]?\s*[:=]*"""
+    r"""(?i)["'(\[]?"""
+    r"""(?:[\w-]*(?:api[-_]?key|secret|token|passw(?:or)?d|credential|authorization|bearer|basic|cookie)s?)"""
+    r"""["')\]]?\s*[:=]*"""
 )
 
 
@@ -61,7 +65,7 @@ def describe_exception(error: BaseException) -> str:
     name = scrub(type(error).__name__) or "Exception"
     try:
         text = scrub(str(error))
-    except BaseException:  # noqa: BLE001 - a border: whatever a foreign __str__ raises must not replace the failure itself
+    except BaseException:  # noqa: BLE001 - a border: a foreign __str__ must not replace the failure itself
         text = ""
     return f"{name}: {text}"[:MAX_CAUSE_CHARS] if text else name
 

@@ -26,7 +26,7 @@ RANKS = [
         "contracts",
         "conversation",
     ],
-    ["lifecycle", "delivery", "closing", "admission"],
+    ["lifecycle", "delivery", "closing", "admission", "signals", "expiries"],
     ["runtime", "protocol"],
     ["ports", "sessions", "providers", "models", "plugin"],
     ["realm", "host"],

@@ -45,14 +45,18 @@ def bind_intelligence_port(
 ) -> IntelligencePortBinding:
     """Have `runtime` answer the realm at the other end of `port`. Both belong to the binding from now on.
 
-    To be called inside a running event loop, on whose thread everything happens. With `announce` the binding sends `hello` first; a
-    realm that answers it gets events as they occur and heartbeats. Without, the binding behaves as `@forgeax/engine-intelligence`.
+    To be called inside a running event loop, on whose thread everything happens. With `announce` the binding
+    sends `hello` first; a realm that answers it gets events as they occur and heartbeats. Without, the
+    binding behaves as `@forgeax/engine-intelligence`.
     """
     return IntelligencePortBinding(port, runtime, announce=announce)
 
 
 class IntelligencePortBinding:
-    """The Host's end of one port. It closes with the realm, with the Host, or at the first publication that fails."""
+    """The Host's end of one port.
+
+    It closes with the realm, with the Host, or at the first publication that fails.
+    """
 
     def __init__(self, port: HostPort, runtime: IntelligenceRuntime, *, announce: bool) -> None:
         self._port = port
@@ -78,10 +82,12 @@ class IntelligencePortBinding:
         return self._close_task is not None
 
     def close(self, reason: str | None = None, message: str | None = None) -> CloseTask:
-        """Close the runtime, tell the realm, release the port, in this order (rule B2). For the event loop's thread.
+        """Close the runtime, tell the realm, release the port, in this order (rule B2). For the event loop's
+        thread.
 
-        `reason` and `message` of the first call are what the realm is told. Idempotent: every call returns the same task, which
-        is done within the runtime's `close_grace_s`, whatever the provider or the port does (rules B1, B4).
+        `reason` and `message` of the first call are what the realm is told. Idempotent: every call returns
+        the same task, which is done within the runtime's `close_grace_s`, whatever the provider or the port
+        does (rules B1, B4).
         """
         if self._close_task is None:
             self._port.listen(None)
@@ -196,7 +202,9 @@ class IntelligencePortBinding:
         self._send(Heartbeat())
 
     def _send(self, message: HostMessage) -> None:
-        """Send, and close if that fails: a realm that missed a message cannot be served any further (rule B3)."""
+        """Send, and close if that fails: a realm that missed a message cannot be served any further (rule
+        B3).
+        """
         try:
             self._port.send(message)
         except Exception as error:  # noqa: BLE001 - a border: whatever a port raises, listener, runtime and port are released

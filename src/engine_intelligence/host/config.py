@@ -1,12 +1,14 @@
-"""What a Host runs: from a TOML file, from a factory of the user's, or from a kind of provider with options (rule H4)."""
+"""What a Host runs: from a TOML file, from a factory of the user's, or from a kind of provider with options
+(rule H4).
+"""
 
 from __future__ import annotations
 
 import importlib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.errors import SetupError
@@ -18,7 +20,10 @@ from engine_intelligence.scrubbing import describe_exception
 
 
 class ProviderPlan(NamedTuple):
-    """One provider that a Host offers. `make` makes it when a realm first asks, and may raise `SetupError`."""
+    """One provider that a Host offers.
+
+    `make` makes it when a realm first asks, and may raise `SetupError`.
+    """
 
     make: Callable[[], IntelligenceProvider]
     limits: IntelligenceLimits
@@ -34,7 +39,8 @@ class HostPlan(NamedTuple):
 def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlines) -> HostPlan:
     """What `source` asks for. `limits` and `deadlines` hold where it says nothing of its own.
 
-    Raises `SetupError` for what a person has to put right. Factories are called here; other providers are made when asked for.
+    Raises `SetupError` for what a person has to put right. Factories are called here; other providers are
+    made when asked for.
     """
     match source:
         case FileSource(path=path):
@@ -53,7 +59,10 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
 
 
 def call_factory(name: str) -> list[IntelligenceProvider]:
-    """The providers that the function `package.module:function` returns. Raises `SetupError` if it cannot be found or called."""
+    """The providers that the function `package.module:function` returns.
+
+    Raises `SetupError` if it cannot be found or called.
+    """
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:
         raise SetupError(
@@ -84,7 +93,7 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
         )
     try:
         made: Any = factory()
-        candidates = list(made) if isinstance(made, Iterable) else [made]
+        candidates: list[Any] = list(made) if hasattr(made, "__iter__") else [made]
     except SetupError:
         raise
     except Exception as error:  # noqa: BLE001 - a border: a function of the user's
@@ -198,7 +207,7 @@ def _check_limits(limits: IntelligenceLimits, where: str) -> None:
 
 
 def _table(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, object]:
-    value = parent.get(key, {})
+    value: Any = parent.get(key, {})
     if not isinstance(value, dict):
         raise SetupError("config-invalid", f"{where}: {key} must be a table, not {type(value).__name__}.")
-    return value
+    return cast("dict[str, object]", value)

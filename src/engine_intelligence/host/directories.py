@@ -1,4 +1,7 @@
-"""Where a Host keeps what outlives it. Environment variables are read here, in `host/config.py` and in the command line only."""
+"""Where a Host keeps what outlives it.
+
+Environment variables are read here, in `host/config.py` and in the command line only.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ DATA_VARIABLE = "ENGINE_INTELLIGENCE_DATA_DIR"
 
 
 def cache_directory() -> Path:
-    """The user's folder for what can be fetched again: model weights. `ENGINE_INTELLIGENCE_CACHE_DIR` overrides it."""
+    """The user's folder for what can be fetched again: model weights.
+
+    `ENGINE_INTELLIGENCE_CACHE_DIR` overrides it.
+    """
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -20,7 +26,10 @@ def cache_directory() -> Path:
 
 
 def data_directory() -> Path:
-    """The user's folder for what cannot be fetched again: conversations, saves. `ENGINE_INTELLIGENCE_DATA_DIR` overrides it."""
+    """The user's folder for what cannot be fetched again: conversations, saves.
+
+    `ENGINE_INTELLIGENCE_DATA_DIR` overrides it.
+    """
     chosen = os.environ.get(DATA_VARIABLE)
     if chosen:
         return Path(chosen)

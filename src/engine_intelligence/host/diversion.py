@@ -1,7 +1,8 @@
 """Standard streams of a Host: whatever is printed in it is drained, and never stops it (threat T31, case 29).
 
-Providers, SDKs, native libraries and subprocesses print. Descriptors 1 and 2 are therefore a pipe of the Host's own, which one thread
-drains at once and another copies to where standard error went before. If nobody reads there, what is printed is dropped, not waited for.
+Providers, SDKs, native libraries and subprocesses print. Descriptors 1 and 2 are therefore a pipe of the
+Host's own, which one thread drains at once and another copies to where standard error went before. If nobody
+reads there, what is printed is dropped, not waited for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _FINISH_S = 0.2
 
 
 def divert_standard_streams() -> StandardOutputDrain:
-    """Give the process a standard input that is empty, and standard outputs that are always drained. Call it once, at the start."""
+    """Give the process a standard input that is empty, and standard outputs that are always drained.
+
+    Call it once, at the start.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     try:
@@ -34,7 +38,8 @@ def divert_standard_streams() -> StandardOutputDrain:
     os.close(writer)
     for descriptor in (0, 1, 2):
         os.set_inheritable(descriptor, True)
-    # Text written by Python goes out line by line, so that the last words before a crash are not lost in a buffer.
+    # Text written by Python goes out line by line, so that the last words before a crash are not lost in a
+    # buffer.
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - they live as long as the process
     sys.stdout = open(1, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -60,7 +65,10 @@ class StandardOutputDrain:
         threading.Thread(target=self._write, name="standard-output-writer", daemon=True).start()
 
     def finish(self) -> None:
-        """Let what was printed so far get through, for a fifth of a second at most. Call it last: output is lost from here on."""
+        """Let what was printed so far get through, for a fifth of a second at most.
+
+        Call it last: output is lost from here on.
+        """
         sys.stdout.flush()
         sys.stderr.flush()
         null = os.open(os.devnull, os.O_WRONLY)

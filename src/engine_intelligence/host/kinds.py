@@ -1,4 +1,7 @@
-"""The kinds of provider that a Host can be told to run by name, with their options. Nothing of a kind is loaded before that."""
+"""The kinds of provider that a Host can be told to run by name, with their options.
+
+Nothing of a kind is loaded before that.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class Kind(NamedTuple):
-    """One kind: the module that holds its `Options`, what its extra is called, and how it is made of its options."""
+    """One kind: the module that holds its `Options`, what its extra is called, and how it is made of its
+    options.
+    """
 
     module: str
     extra: str | None
@@ -76,7 +81,10 @@ def known_kind(name: str, where: str) -> Kind:
 def make_provider(
     kind_name: str, provider_id: str, options: Mapping[str, object], context: KindContext, where: str
 ) -> IntelligenceProvider:
-    """A provider of that kind. Raises `SetupError` for what a person has to put right: options, packages, models, keys."""
+    """A provider of that kind.
+
+    Raises `SetupError` for what a person has to put right: options, packages, models, keys.
+    """
     kind = known_kind(kind_name, where)
     try:
         module = importlib.import_module(kind.module)
@@ -98,7 +106,10 @@ def missing_extra(kind_name: str, extra: str, module: str | None) -> SetupError:
 
 
 def build(struct: type[StructT], values: Mapping[str, object], where: str) -> StructT:
-    """A struct from a table of a configuration. Raises `SetupError` naming the key that is unknown or has a bad value."""
+    """A struct from a table of a configuration.
+
+    Raises `SetupError` naming the key that is unknown or has a bad value.
+    """
     names = struct.__struct_fields__
     for key in values:
         if key not in names:

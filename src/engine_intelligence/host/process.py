@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Never
 
 from engine_intelligence.host.diversion import divert_standard_streams
@@ -20,6 +21,7 @@ from engine_intelligence.protocol.bootstrap import (
     LoopbackSocket,
     decode_bootstrap,
 )
+from engine_intelligence.scrubbing import describe_exception
 
 # A Host gives way to the game (rule H8): ten steps of niceness, the default of the `nice` command.
 _NICENESS = 10
@@ -34,9 +36,8 @@ def main() -> Never:
     # Taken out at once, so that no subprocess of a provider inherits it.
     text = os.environ.pop(BOOTSTRAP_VARIABLE, None)
     if text is None:
-        print(
-            "This is the process that engine_intelligence.spawn_host starts; call that from a game.",
-            file=sys.stderr,
+        sys.stderr.write(
+            "This is the process that engine_intelligence.spawn_host starts; call that from a game.\n"
         )
         sys.exit(_EXIT_USAGE)
     bootstrap = decode_bootstrap(text)
@@ -55,13 +56,9 @@ def main() -> Never:
         drain.finish()
         exit_with_group(code)
 
+    on_second_signal = partial(end, 1)
     serving = serve(
-        connection,
-        token,
-        bootstrap.source,
-        bootstrap.limits,
-        bootstrap.deadlines,
-        on_second_signal=lambda: end(1),
+        connection, token, bootstrap.source, bootstrap.limits, bootstrap.deadlines, on_second_signal
     )
     # Not asyncio.run: at its end it waits for whatever threads providers have left behind.
     loop = asyncio.new_event_loop()
@@ -70,8 +67,9 @@ def main() -> Never:
     try:
         loop.run_until_complete(serving)
         code = 0
-    finally:
-        end(code)
+    except BaseException as error:  # noqa: BLE001 - a border: the last one; what ends the Host is told, not traced
+        logging.getLogger(__name__).error("the Host failed: %s", describe_exception(error))
+    end(code)
 
 
 def _connect(how: InheritedSocket | LoopbackSocket) -> tuple[socket.socket, str | None]:

@@ -7,8 +7,10 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Never
 
-# Linux: <linux/prctl.h>. Orphaned descendants come to this process rather than to init, so that it can find and end them.
+# Linux: <linux/prctl.h>. Orphaned descendants come to this process rather than to init, so that it can find
+# and end them.
 _PR_SET_CHILD_SUBREAPER = 36
 
 # A tree that is being killed may still grow; it is gone over so often at the most.
@@ -16,7 +18,10 @@ _MAX_ROUNDS = 10
 
 
 def adopt_descendants() -> None:
-    """Make this process the one that its orphaned descendants fall to, where the system can do that. Call it once, at the start."""
+    """Make this process the one that its orphaned descendants fall to, where the system can do that.
+
+    Call it once, at the start.
+    """
     if sys.platform == "linux":
         import ctypes
 
@@ -29,7 +34,10 @@ def adopt_descendants() -> None:
 
 
 def kill_descendants() -> None:
-    """Kill every descendant of this process, also those that left its group. Takes milliseconds; it waits for none of them."""
+    """Kill every descendant of this process, also those that left its group.
+
+    Takes milliseconds; it waits for none of them.
+    """
     if sys.platform == "linux":
         for _ in range(_MAX_ROUNDS):
             descendants = _linux_descendants(os.getpid())
@@ -38,29 +46,32 @@ def kill_descendants() -> None:
             for pid in descendants:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            # Those killed here that are our own children become zombies, which are reaped so that they do not count again.
+            # Those killed here that are our own children become zombies, which are reaped so that they do not
+            # count again.
             with suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
 
 
-def exit_with_group(code: int) -> None:
+def exit_with_group(code: int) -> Never:
     """End this process at once, and its process group with it. Does not return.
 
-    Nothing is flushed and no handler runs: it is called when there is nothing left to do, or when what is left does not end.
+    Nothing is flushed and no handler runs: it is called when there is nothing left to do, or when what is
+    left does not end.
     """
     kill_descendants()
-    if os.name == "posix" and os.getpgrp() == os.getpid():
-        # Other systems than Linux: the group is what can be reached. This process ends with it, by the same signal, so it is
-        # only done where something else may be in the group.
-        if sys.platform != "linux":
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(os.getpgrp(), signal.SIGKILL)
+    # Other systems than Linux: the group is what can be reached. This process ends with it, by the same signal.
+    if os.name == "posix" and sys.platform != "linux" and os.getpgrp() == os.getpid():
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(code)
 
 
 def _linux_descendants(pid: int) -> list[int]:
-    """All living descendants of `pid`, deepest last. Zombies are left out: they are dead, and their children are counted."""
+    """All living descendants of `pid`, deepest last.
+
+    Zombies are left out: they are dead, and their children are counted.
+    """
     found: list[int] = []
     parents = [pid]
     while parents:

@@ -1,4 +1,6 @@
-"""A Host at work: one connection to a realm, and a binding for every port that the realm opens (rules H3, H4)."""
+"""A Host at work: one connection to a realm, and a binding for every port that the realm opens (rules H3,
+H4).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class HostServer:
         self.stream = HostStream(self._open, self._lost, token)
 
     async def run(self) -> None:
-        """Serve until the connection is over or `stop` is called, and then close every binding, in bounded time."""
+        """Serve until the connection is over or `stop` is called, and then close every binding, in bounded
+        time.
+        """
         await self._over
         notice = self._over.result()
         closing = [binding.close(notice.reason, notice.message) for binding in self._bindings.values()]

@@ -1,9 +1,9 @@
 """A thread that ends the Host when its realm has ended, whatever the rest of the Host is doing (rule H5).
 
-The event loop sees the end of the connection too, and then closes everything in order. But provider code may block that loop, or hold
-a thread that the interpreter would wait for at its exit. So the watchdog watches on its own, gives the loop `close_grace_s` to end the
-process in order, and then ends it. It watches the connection and, because a forked sibling of the game can hold that open, the game's
-process as well.
+The event loop sees the end of the connection too, and then closes everything in order. But provider code may
+block that loop, or hold a thread that the interpreter would wait for at its exit. So the watchdog watches on
+its own, gives the loop `close_grace_s` to end the process in order, and then ends it. It watches the
+connection and, because a forked sibling of the game can hold that open, the game's process as well.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def _wait_for_hang_up(connection: socket.socket) -> None:
         poll = select.poll()
         poll.register(connection, select.POLLRDHUP)
         poll.poll()
-        return
-    # Elsewhere there is no such event for a socket with unread data; the parent's end is what is watched.
-    threading.Event().wait()
+    else:
+        # There is no such event for a socket with unread data; the parent's end is what is watched.
+        threading.Event().wait()
 
 
 def _wait_for_parent(pid: int) -> None:
@@ -62,7 +62,8 @@ def _wait_for_parent(pid: int) -> None:
         except OSError:
             descriptor = -1  # gone already, or a kernel without it
         if descriptor >= 0:
-            # The number may have been given to another process before it was opened; the parent is not another.
+            # The number may have been given to another process before it was opened; the parent is not
+            # another.
             if os.getppid() == pid:
                 poll = select.poll()
                 poll.register(descriptor, select.POLLIN)

@@ -1,4 +1,7 @@
-"""What a Host needs from Windows. Small, and not tested on this project's machines: see the page of what is not supported."""
+"""What a Host needs from Windows.
+
+Small, and not tested on this project's machines: see the page of what is not supported.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ if sys.platform == "win32":
         )
 
     def end_children_with_this_process() -> None:
-        """Put this process into a job that is killed when its last handle closes, which is when this process ends."""
+        """Put this process into a job that is killed when its last handle closes, which is when this process
+        ends.
+        """
         kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
         kernel32.CreateJobObjectW.restype = wintypes.HANDLE
         kernel32.GetCurrentProcess.restype = wintypes.HANDLE
@@ -54,7 +59,10 @@ if sys.platform == "win32":
         kernel32.AssignProcessToJobObject(handle, wintypes.HANDLE(kernel32.GetCurrentProcess()))
 
     def wait_for_process(pid: int) -> None:
-        """Wait until the process `pid` has ended. Returns at once if it cannot be opened, which means that it has."""
+        """Wait until the process `pid` has ended.
+
+        Returns at once if it cannot be opened, which means that it has.
+        """
         kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
         kernel32.OpenProcess.restype = wintypes.HANDLE
         handle = kernel32.OpenProcess(_SYNCHRONIZE, False, pid)

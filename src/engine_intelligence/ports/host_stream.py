@@ -28,8 +28,8 @@ _log = logging.getLogger(__name__)
 # A crowd: fifty characters on one Host is a large scene, and each port costs a few kilobytes.
 MAX_PORTS = 1024
 
-# What is kept for a realm that does not read. Credit bounds it to two windows of events an open port; past this the realm is
-# frozen or hostile, and is dropped.
+# What is kept for a realm that does not read. Credit bounds it to two windows of events an open port; past
+# this the realm is frozen or hostile, and is dropped.
 MAX_OUTBOX_BYTES = 16 * 1024 * 1024
 
 MAX_PROVIDER_ID_CHARS = 256
@@ -38,8 +38,8 @@ MAX_PROVIDER_ID_CHARS = 256
 class HostStream(asyncio.Protocol):
     """One connection to a realm. It belongs to the event loop's thread.
 
-    `opened` is called with each port that the realm opens and the provider that it asks for; `lost` once, with the reason, when the
-    connection is over, be it by the realm or by a violation of the protocol.
+    `opened` is called with each port that the realm opens and the provider that it asks for; `lost` once,
+    with the reason, when the connection is over, be it by the realm or by a violation of the protocol.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class HostStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        # Pause at the first byte that the system does not take, so that "flushed" means that all is under way.
+        # Pause at the first byte that the system does not take, so that "flushed" means that all is under
+        # way.
         transport.set_write_buffer_limits(high=0)
         if self._token is not None:
             self._write(CONTROL_CHANNEL, encode_msgpack(Introduction(self._token)))

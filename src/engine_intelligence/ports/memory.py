@@ -37,7 +37,10 @@ class MemoryPort(Generic[ReceivedT, SentT]):
             peer._wake()
 
     def receive(self) -> Sequence[ReceivedT]:
-        """What has arrived. Raises `PortEnded` once either end is closed and all that had arrived was handed out."""
+        """What has arrived.
+
+        Raises `PortEnded` once either end is closed and all that had arrived was handed out.
+        """
         if self._closed:
             raise self._ended()
         if self._inbox:
@@ -73,7 +76,9 @@ class MemoryPort(Generic[ReceivedT, SentT]):
 
 
 def memory_port_pair() -> tuple[MemoryPort[HostMessage, RealmMessage], MemoryPort[RealmMessage, HostMessage]]:
-    """Two connected ends: the realm's for `create_intelligence_port_client`, the Host's for `bind_intelligence_port`."""
+    """Two connected ends: the realm's for `create_intelligence_port_client`, the Host's for
+    `bind_intelligence_port`.
+    """
     realm: MemoryPort[HostMessage, RealmMessage] = MemoryPort()
     host: MemoryPort[RealmMessage, HostMessage] = MemoryPort()
     realm.connect(host)

@@ -1,7 +1,8 @@
 """The realm's end of a byte stream that carries several ports, read inside the game's own poll.
 
-There is no reader thread: one that decodes in the game's process competes for the interpreter lock and shows as frame hitches. So
-every receive looks at the socket first, with one system call that does not wait, and reads only when something is there.
+There is no reader thread: one that decodes in the game's process competes for the interpreter lock and shows
+as frame hitches. So every receive looks at the socket first, with one system call that does not wait, and
+reads only when something is there.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ from engine_intelligence.protocol.messages import (
 
 _READ_BYTES = 64 * 1024
 
-# What one call reads at most, so that a Host that floods cannot hold a frame up: 16 reads are under a millisecond.
+# What one call reads at most, so that a Host that floods cannot hold a frame up: 16 reads are under a
+# millisecond.
 _MAX_READS = 16
 
-# What is kept for a Host that does not read. Eight Activities of the largest input are half a megabyte; more than this means
-# that the Host has been frozen for long.
+# What is kept for a Host that does not read. Eight Activities of the largest input are half a megabyte; more
+# than this means that the Host has been frozen for long.
 MAX_OUTBOX_BYTES = 16 * 1024 * 1024
 
 
@@ -79,7 +81,8 @@ class SocketLink:
 class LoopbackLink:
     """A listening socket on 127.0.0.1 that waits for the one connection that knows the token (threat T27).
 
-    Others may connect too, since any process of the machine can. Each is dropped as soon as what it says is not the token.
+    Others may connect too, since any process of the machine can. Each is dropped as soon as what it says is
+    not the token.
     """
 
     # An honest Host connects once. More strangers than this at a time are dropped, oldest first.
@@ -154,7 +157,10 @@ class _Readiness:
             self._poll.register(sock, select.POLLIN)
 
     def look(self, writing: bool, timeout_s: float = 0.0) -> tuple[bool, bool]:
-        """Whether it is readable (or over), and whether it is writable. Only asks about the latter with `writing`."""
+        """Whether it is readable (or over), and whether it is writable.
+
+        Only asks about the latter with `writing`.
+        """
         if self._poll is None:
             readable, writable, _ = select.select(
                 [self._sock], [self._sock] if writing else [], [], timeout_s
@@ -171,7 +177,8 @@ class _Readiness:
 
 
 class RealmStream:
-    """One connection to a Host, and the ports on it. It belongs to one thread; nothing here waits, but for `idle`.
+    """One connection to a Host, and the ports on it. It belongs to one thread; nothing here waits, but for
+    `idle`.
 
     `explain_end` is asked for the reason when the connection ends without the Host having given one.
     """
@@ -194,7 +201,10 @@ class RealmStream:
         return self._ended
 
     def open(self, provider_id: str) -> RealmChannel:
-        """A port for a provider. The Host hears of it as soon as it is connected; on a connection that is over the port is over too."""
+        """A port for a provider.
+
+        The Host hears of it as soon as it is connected; on a connection that is over the port is over too.
+        """
         if self._channels_opened == MAX_CHANNEL:
             raise ValueError(f"one connection carries at most {MAX_CHANNEL} ports")
         self._channels_opened += 1
@@ -240,7 +250,10 @@ class RealmStream:
         self._channels.pop(channel, None)
 
     def end(self, reason: PortEnded) -> None:
-        """Release the connection. Every port hands out what had arrived and then raises `reason`. The first call counts."""
+        """Release the connection.
+
+        Every port hands out what had arrived and then raises `reason`. The first call counts.
+        """
         if self._ended is not None:
             return
         self._ended = reason

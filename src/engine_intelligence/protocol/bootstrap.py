@@ -1,8 +1,9 @@
 """What a game tells the Host that it starts, in one environment variable: where to connect, and what to run.
 
-The variable, rather than the command line, because every user of a machine can read command lines; and rather than a pipe, because
-writing to a pipe that nobody reads yet could wait (rule H1). It holds no credential but the one-time token of a loopback connection,
-and the Host removes it from its environment before it runs anything else.
+The variable, rather than the command line, because every user of a machine can read command lines; and rather
+than a pipe, because writing to a pipe that nobody reads yet could wait (rule H1). It holds no credential but
+the one-time token of a loopback connection, and the Host removes it from its environment before it runs
+anything else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from engine_intelligence.limits import Deadlines, IntelligenceLimits
 
 BOOTSTRAP_VARIABLE = "ENGINE_INTELLIGENCE_BOOTSTRAP"
 
-# The whole environment of a process on Windows holds 32,767 characters, and a game's own takes a few thousand of them.
+# The whole environment of a process on Windows holds 32,767 characters, and a game's own takes a few thousand
+# of them.
 MAX_BOOTSTRAP_CHARS = 24_000
 
 
@@ -72,8 +74,8 @@ def encode_bootstrap(bootstrap: HostBootstrap) -> str:
     text = msgspec.json.encode(bootstrap).decode()
     if len(text) > MAX_BOOTSTRAP_CHARS:
         raise ValueError(
-            f"the Host's options take {len(text)} characters, and at most {MAX_BOOTSTRAP_CHARS} can be handed to a new process: "
-            "put them into a TOML file and pass its path"
+            f"the Host's options take {len(text)} characters, and a new process can be handed at most "
+            f"{MAX_BOOTSTRAP_CHARS}: put them into a TOML file and pass its path"
         )
     return text
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -10,15 +11,16 @@ from engine_intelligence.contracts import PortEnded
 from engine_intelligence.protocol.messages import HostControl, HostMessage, RealmControl, RealmMessage
 
 MessageT = TypeVar("MessageT")
-SentT = TypeVar("SentT", contravariant=True)
 
 
 class ProtocolError(PortEnded):
-    """The other side sent what the protocol does not allow. It ends the port on which it came, and only that (rule M3).
+    """The other side sent what the protocol does not allow. It ends the port on which it came, and only that
+    (rule M3).
 
-    `reason` is one of `frame-too-large`, `frame-empty`, `frame-truncated`, `frame-garbled` (the bytes are no MessagePack or no
-    JSON), `message-invalid` (of no known kind, or with a field that is missing, unknown or of the wrong type), `channel-invalid`,
-    `sequence-broken`, `protocol-version` and `provider-mismatch`. The text is a sentence for a log and quotes nothing that was sent.
+    `reason` is one of `frame-too-large`, `frame-empty`, `frame-truncated`, `frame-garbled` (the bytes are no
+    MessagePack or no JSON), `message-invalid` (of no known kind, or with a field that is missing, unknown or
+    of the wrong type), `channel-invalid`, `sequence-broken`, `protocol-version` and `provider-mismatch`. The
+    text is a sentence for a log and quotes nothing that was sent.
     """
 
 
@@ -28,17 +30,14 @@ class MessageDecoder(Generic[MessageT]):
     `decode` raises `ProtocolError` for anything else, and nothing but that.
     """
 
-    def __init__(self, type: type[MessageT] | object, encoding: str = "msgpack") -> None:
-        self._decoder: msgspec.msgpack.Decoder[MessageT] | msgspec.json.Decoder[MessageT]
-        if encoding == "msgpack":
-            self._decoder = msgspec.msgpack.Decoder(type, strict=True)  # type: ignore[assignment, arg-type]
-        else:
-            self._decoder = msgspec.json.Decoder(type, strict=True)  # type: ignore[assignment, arg-type]
+    def __init__(self, type: Any, encoding: str = "msgpack") -> None:
+        decoder = msgspec.msgpack.Decoder if encoding == "msgpack" else msgspec.json.Decoder
+        self._decode: Callable[[bytes], MessageT] = decoder(type, strict=True).decode
 
-    def decode(self, data: bytes | bytearray | memoryview) -> MessageT:
+    def decode(self, data: bytes) -> MessageT:
         """The message that `data` holds."""
         try:
-            return self._decoder.decode(data)
+            return self._decode(data)
         except msgspec.ValidationError as error:
             raise ProtocolError(
                 "message-invalid", f"a message of an unknown shape arrived: {_place(error)}"
@@ -50,7 +49,10 @@ class MessageDecoder(Generic[MessageT]):
 
 
 def _place(error: msgspec.ValidationError) -> str:
-    """Where in a message the fault is. The rest of the decoder's text may quote what was sent, and is left out (rule E2)."""
+    """Where in a message the fault is.
+
+    The rest of the decoder's text may quote what was sent, and is left out (rule E2).
+    """
     _, _, path = str(error).rpartition(" - at `")
     return f"at {path.rstrip('`')}" if path and len(path) < 100 else "at $"
 

@@ -1,9 +1,11 @@
-"""Credit: how many events a realm has asked for (rule M4). Two modes, each with a side that grants and a side that spends.
+"""Credit: how many events a realm has asked for (rule M4). Two modes, each with a side that grants and a side
+that spends.
 
-*Answer* mode is that of a port without `hello`: one poll is outstanding at most, and each is answered once, be it with nothing.
-*Stream* mode, when both sides announced `stream-credit`: a poll grants that many more events, and the Host sends them as they
-occur. The realm keeps what it has granted and what it holds undelivered within one window, and renews when half of it is used,
-so that an idle realm sends nothing and an event waits for no round trip.
+*Answer* mode is that of a port without `hello`: one poll is outstanding at most, and each is answered once,
+be it with nothing. *Stream* mode, when both sides announced `stream-credit`: a poll grants that many more
+events, and the Host sends them as they occur. The realm keeps what it has granted and what it holds
+undelivered within one window, and renews when half of it is used, so that an idle realm sends nothing and an
+event waits for no round trip.
 """
 
 from __future__ import annotations
@@ -24,18 +26,25 @@ class RealmCredit:
         return self._granted
 
     def start_streaming(self) -> None:
-        """Both sides have announced `stream-credit`. A poll that is still unanswered will be answered in the old mode."""
+        """Both sides have announced `stream-credit`.
+
+        A poll that is still unanswered will be answered in the old mode.
+        """
         self._streaming = True
 
     def grant(self, max_events: int, held_events: int) -> int:
-        """The credit to send now, or 0. `held_events` have arrived and are not delivered; `max_events` is the game's poll."""
+        """The credit to send now, or 0.
+
+        `held_events` have arrived and are not delivered; `max_events` is the game's poll.
+        """
         if not self._streaming:
             if self._answer_due:
                 return 0
             self._answer_due = True
             return max_events
         room = self.window - held_events - self._granted
-        # Renew by halves: often enough never to run dry, seldom enough that a stream costs a message every so many events.
+        # Renew by halves: often enough never to run dry, seldom enough that a stream costs a message every so
+        # many events.
         if room < max(1, self.window // 2):
             return 0
         self._granted += room

@@ -4,8 +4,9 @@
     | length, 4 bytes| channel, 2  | body, length     |
     +----------------+-------------+------------------+
 
-Both numbers are unsigned and big-endian. The length is that of the body, 1 to `max_frame_bytes`, and is checked before anything
-is kept for it (rule M3). Channel 0 is for control; each other channel is a port for one provider.
+Both numbers are unsigned and big-endian. The length is that of the body, 1 to `max_frame_bytes`, and is
+checked before anything is kept for it (rule M3). Channel 0 is for control; each other channel is a port for
+one provider.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ CONTROL_CHANNEL = 0
 
 MAX_CHANNEL = 0xFFFF
 
-# The largest message is an event that carries a whole output: with the default limits 4 bytes * 65,536 characters. The bound
-# leaves room for limits sixteen times as large.
+# The largest message is an event that carries a whole output: with the default limits 4 bytes * 65,536
+# characters. The bound leaves room for limits sixteen times as large.
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 
-# What a message needs beside its text: kind, tags, two ids and a session, each id of at most 256 characters of 4 bytes, and usage.
+# What a message needs beside its text: kind, tags, two ids and a session, each id of at most 256 characters
+# of 4 bytes, and usage.
 _ENVELOPE_BYTES = 8192
 
 _HEADER = struct.Struct(">IH")
@@ -41,7 +43,10 @@ class Frame(NamedTuple):
 
 
 def encode_frame(channel: int, body: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> bytes:
-    """The bytes of one frame. Raises `ValueError` if the body is empty or too large: a sender never builds such a frame."""
+    """The bytes of one frame.
+
+    Raises `ValueError` if the body is empty or too large: a sender never builds such a frame.
+    """
     if not 0 < len(body) <= max_frame_bytes:
         raise ValueError(f"a frame holds 1 to {max_frame_bytes} bytes, not {len(body)}")
     return _HEADER.pack(len(body), channel) + body
@@ -56,11 +61,14 @@ class FrameReader:
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes of an unfinished frame are kept; at most a header and `max_frame_bytes`, plus one chunk."""
+        """How many bytes of an unfinished frame are kept; at most a header and `max_frame_bytes`, plus one
+        chunk.
+        """
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that `data` completes, in order. Raises `ProtocolError` at a frame that is empty or too large.
+        """The frames that `data` completes, in order. Raises `ProtocolError` at a frame that is empty or too
+        large.
 
         After that the stream cannot be trusted, and the reader is not to be fed again.
         """
@@ -96,7 +104,8 @@ def split_events(
     max_frame_bytes: int = MAX_FRAME_BYTES,
     encode: Callable[[object], bytes] = encode_msgpack,
 ) -> Iterator[bytes]:
-    """The bodies of as few `Events` messages as `max_frame_bytes` allows, holding `events` in order (rule M3).
+    """The bodies of as few `Events` messages as `max_frame_bytes` allows, holding `events` in order (rule
+    M3).
 
     One event always fits if `check_frame_bound` accepted the limits that it was made under.
     """
@@ -110,7 +119,9 @@ def split_events(
 
 
 def check_frame_bound(limits: IntelligenceLimits, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
-    """Raise `ValueError` unless the largest message that `limits` allow fits a frame, in the worst case of 4 bytes a character."""
+    """Raise `ValueError` unless the largest message that `limits` allow fits a frame, in the worst case of 4
+    bytes a character.
+    """
     most = (max_frame_bytes - _ENVELOPE_BYTES) // 4
     for name in ("max_input_chars", "max_output_chars"):
         if getattr(limits, name) > most:

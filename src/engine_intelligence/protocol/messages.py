@@ -1,6 +1,7 @@
 """The messages of a port (section 5 of the contract), and the two that a connection of several ports adds.
 
-All are frozen structs tagged by `kind`, so that inside a process they can be handed over as they are (rule M2).
+All are frozen structs tagged by `kind`, so that inside a process they can be handed over as they are (rule
+M2).
 """
 
 from __future__ import annotations

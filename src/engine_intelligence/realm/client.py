@@ -1,9 +1,10 @@
 """`IntelligencePortClient`: the service of a realm, across a port (section 6 of the contract).
 
-Theory of operation. The client admits by the same policy as the runtime, before it sends. There is no reader thread and no
-callback: every public call first takes what has arrived at the port. Events go through the same delivery queue as on the Host, so a
-game that polls late finds them merged rather than queued. An Activity is *running* until its terminal has arrived, and holds its
-place until that has been polled. Once closed the client holds nothing and sends nothing.
+Theory of operation. The client admits by the same policy as the runtime, before it sends. There is no reader
+thread and no callback: every public call first takes what has arrived at the port. Events go through the same
+delivery queue as on the Host, so a game that polls late finds them merged rather than queued. An Activity is
+*running* until its terminal has arrived, and holds its place until that has been polled. Once closed the
+client holds nothing and sends nothing.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from engine_intelligence.protocol.messages import (
     Rejected,
     Submit,
 )
+from engine_intelligence.realm.silence import Silence
 from engine_intelligence.result import Err, Ok, Result
 
 RealmPort = MessagePort[HostMessage, RealmMessage]
@@ -85,9 +87,11 @@ def create_intelligence_port_client(
     create_activity_id: Callable[[], str] = new_activity_id,
     create_session_id: Callable[[], str] = new_session_id,
 ) -> IntelligencePortClient:
-    """A service for the provider `provider_id` at the other end of `port`, which from now on belongs to the client.
+    """A service for the provider `provider_id` at the other end of `port`, which from now on belongs to the
+    client.
 
-    It sends nothing before it is called. Without `limits` it takes those that the Host announces, and the defaults until then. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet,
+    It sends nothing before it is called. Without `limits` it takes those that the Host announces, and the
+    defaults until then. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet,
     `unresponsive_s` once the Host announced heartbeats, and `close_grace_s`.
     """
     return IntelligencePortClient(
@@ -102,7 +106,8 @@ def create_intelligence_port_client(
 
 
 class IntelligencePortClient:
-    """An `IntelligenceService` across a port. Make one with `create_intelligence_port_client`, or `connection.client(...)`.
+    """An `IntelligenceService` across a port. Make one with `create_intelligence_port_client`, or
+    `connection.client(...)`.
 
     It belongs to one thread at a time.
     """
@@ -135,9 +140,7 @@ class IntelligencePortClient:
         self._close_by = 0.0
         self._host_spoke = False
         self._heartbeats = False
-        now = clock()
-        self._heard_at = now
-        self._looked_at = now
+        self._silence = Silence(clock(), deadlines.unresponsive_s)
 
     @property
     def provider_id(self) -> str:
@@ -156,7 +159,10 @@ class IntelligencePortClient:
 
     @property
     def closed(self) -> bool:
-        """Whether the service is closed, by whichever side (rule C7). Looking takes what has arrived, and never waits."""
+        """Whether the service is closed, by whichever side (rule C7).
+
+        Looking takes what has arrived, and never waits.
+        """
         self._take_arrived()
         return self._closed is not None
 
@@ -191,7 +197,10 @@ class IntelligencePortClient:
         return Ok(ActivityRef(activity_id, session))
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
-        """See `IntelligenceService.poll`. Where nothing has arrived it makes no message and at most one system call (C3)."""
+        """See `IntelligenceService.poll`.
+
+        Where nothing has arrived it makes no message and at most one system call (C3).
+        """
         size = poll_size(max_events, self._limits)
         if not size:
             return []
@@ -209,9 +218,9 @@ class IntelligencePortClient:
         self._take_arrived()
         if self._closed is not None:
             return Err(self._closed)
-        activity = self._activities.get(activity_id) if isinstance(activity_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - D4
+        activity = self._held(activity_id)
         if activity is None or activity.ended:
-            return Err(activity_not_found(str(activity_id)))
+            return Err(activity_not_found(activity_id))
         if not activity.cancel_sent:
             activity.cancel_sent = True
             if not self._send(Cancel(activity_id)):
@@ -219,7 +228,8 @@ class IntelligencePortClient:
         return Ok(None)
 
     def close(self) -> CloseTask:
-        """End the service. Idempotent: every call returns the same task, also when the Host closed first (rule C6).
+        """End the service. Idempotent: every call returns the same task, also when the Host closed first
+        (rule C6).
 
         The task is done when the Host has confirmed, the port has ended or `close_grace_s` have passed.
         """
@@ -233,6 +243,9 @@ class IntelligencePortClient:
                     self._release_port()
             self._close_task = PolledClose(self._closing_step, self._closing_idle)
         return self._close_task
+
+    def _held(self, activity_id: object) -> _Activity | None:
+        return self._activities.get(activity_id) if isinstance(activity_id, str) else None
 
     # The port
 
@@ -250,15 +263,19 @@ class IntelligencePortClient:
             return
         if messages:
             self._host_spoke = True
-            self._heard_at = self._looked_at = self._clock()
+            self._silence.heard(self._clock())
             for message in messages:
-                if self._closed is not None:
-                    return
                 self._receive(message)
-        elif self._heartbeats or (self._activities and not self._host_spoke):
-            self._check_silence()
+        elif self._heartbeats:
+            if self._silence.looked(self._clock()):
+                text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
+                self._end(closed("unresponsive", text))
+        elif self._activities and not self._host_spoke:
+            self._expire()
 
     def _receive(self, message: HostMessage) -> None:
+        if self._closed is not None:
+            return  # by a message before this one (rule C4)
         match message:
             case Events(events=events):
                 self._credit.receive(len(events))
@@ -309,8 +326,8 @@ class IntelligencePortClient:
 
     def _receive_hello(self, hello: Hello) -> None:
         if hello.protocol != PROTOCOL_VERSION:
-            text = f"The Host speaks protocol {hello.protocol}, and this side {PROTOCOL_VERSION}: install the same version on both."
-            self._end(closed("protocol-version", text))
+            versions = f"The Host speaks protocol {hello.protocol}, and this side {PROTOCOL_VERSION}"
+            self._end(closed("protocol-version", f"{versions}: install the same version on both."))
         elif hello.provider_id != self._provider_id:
             self._end(closed("provider-mismatch", "The Host opened the port for another provider."))
         elif self._send(self._own_hello(hello)):
@@ -326,21 +343,12 @@ class IntelligencePortClient:
         limits = hello.limits if self._adopts_limits else self._limits
         return Hello(PROTOCOL_VERSION, self._provider_id, limits, FEATURES)
 
-    def _check_silence(self) -> None:
-        now = self._clock()
-        if now - self._looked_at > self._deadlines.unresponsive_s / 2:
-            # This side was away itself (a loading screen, a suspended machine): its own silence proves nothing.
-            self._heard_at = now
-        self._looked_at = now
-        if self._heartbeats:
-            if now - self._heard_at >= self._deadlines.unresponsive_s:
-                text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
-                self._end(closed("unresponsive", text))
-            return
-        # A Host that is still starting keeps no deadlines yet, so this side does.
+    def _expire(self) -> None:
+        """A Host that is still starting keeps no deadlines yet, so this side does."""
+        now, most_s = self._clock(), self._deadlines.first_text_s
         for activity in tuple(self._activities.values()):
-            if not activity.ended and now - activity.submitted_at >= self._deadlines.first_text_s:
-                cause = f"the Host did not start within {self._deadlines.first_text_s:g} seconds"
+            if not activity.ended and now - activity.submitted_at >= most_s:
+                cause = f"the Host did not start within {most_s:g} seconds"
                 error = provider_failed(self._provider_id, cause, reason="timeout")
                 self._abandon(activity, Failed(activity.pending.activity_id, 0, intelligence_failure(error)))
 
@@ -376,7 +384,9 @@ class IntelligencePortClient:
         return closed() if self._closed is None else self._closed
 
     def _end(self, reason: IntelligenceError, *, release: bool = True) -> None:
-        """Become terminal: everything is cleared, and the port is released unless its close is still to be confirmed."""
+        """Become terminal: everything is cleared, and the port is released unless its close is still to be
+        confirmed.
+        """
         if self._closed is None:
             self._closed = reason
             self._activities.clear()
@@ -389,7 +399,7 @@ class IntelligencePortClient:
             self._port_released = True
             try:
                 self._port.close()
-            except Exception:  # noqa: BLE001, S110 - a border: a port that cannot close is released all the same (rule C4)
+            except Exception:  # noqa: BLE001 - a border: it is released all the same (rule C4)
                 pass
 
     def _closing_step(self) -> bool:

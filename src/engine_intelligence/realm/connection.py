@@ -34,7 +34,8 @@ from engine_intelligence.realm.client import IntelligencePortClient, create_inte
 
 Transport: TypeAlias = Literal["auto", "socket", "loopback"]
 
-# An inherited socket needs descriptors that a child process can inherit, which Windows does not have for sockets.
+# An inherited socket needs descriptors that a child process can inherit, which Windows does not have for
+# sockets.
 _INHERITS_SOCKETS = os.name == "posix"
 
 
@@ -55,15 +56,18 @@ def spawn_host(
 
     - the path of a TOML file, recognised by its ending, which names several providers;
     - `"package.module:factory"`, a function without arguments that returns a provider or several;
-    - the name of a kind of provider, such as `"llama"`, with its `options`. It is the provider `provider_id`, by default of that name.
+    - the name of a kind of provider, such as `"llama"`, with its `options`. It is the provider `provider_id`,
+      by default of that name.
 
-    `limits` hold for every provider that has none of its own; `deadlines` for all of them and for this side. `environment` replaces
-    the environment of the Host, by default that of the game; `python` its interpreter. `transport` is `"socket"` for an inherited
-    socket, `"loopback"` for a connection over 127.0.0.1 that proves itself with a token, or `"auto"` for the first where the system has it.
+    `limits` hold for every provider that has none of its own; `deadlines` for all of them and for this side.
+    `environment` replaces the environment of the Host, by default that of the game; `python` its interpreter.
+    `transport` is `"socket"` for an inherited socket, `"loopback"` for a connection over 127.0.0.1 that
+    proves itself with a token, or `"auto"` for the first where the system has it.
 
-    Raises `ValueError` for arguments that contradict one another or options that are too long, and `OSError` if no process can be
-    started. Whatever goes wrong in the Host itself closes its clients with a reason instead (rule H4). Close the connection, or use
-    it in a `with`; a game that ends without doing so takes its Host along all the same (rule H5).
+    Raises `ValueError` for arguments that contradict one another or options that are too long, and `OSError`
+    if no process can be started. Whatever goes wrong in the Host itself closes its clients with a reason
+    instead (rule H4). Close the connection, or use it in a `with`; a game that ends without doing so takes
+    its Host along all the same (rule H5).
     """
     return HostConnection(
         _host_source(source, provider_id, options),
@@ -95,7 +99,10 @@ def _host_source(
 
 
 class HostConnection:
-    """The connection to a Host that this process started. It belongs to one thread, starts none, and nothing but `wait` waits."""
+    """The connection to a Host that this process started.
+
+    It belongs to one thread, starts none, and nothing but `wait` waits.
+    """
 
     def __init__(
         self,
@@ -137,7 +144,8 @@ class HostConnection:
                 deadlines=deadlines,
             )
             self._process = _start(
-                # -P: what lies in the current directory must not stand in for the package or the standard library.
+                # -P: what lies in the current directory must not stand in for the package or the standard
+                # library.
                 [python, "-P", "-m", "engine_intelligence.host"],
                 {**_with_this_package(environment), BOOTSTRAP_VARIABLE: encode_bootstrap(bootstrap)},
                 child_socket,
@@ -170,11 +178,13 @@ class HostConnection:
         return None if ended is None else ended.message
 
     def client(self, provider_id: str, *, limits: IntelligenceLimits | None = None) -> IntelligencePortClient:
-        """The service for one of the Host's providers. At once: what is submitted before the Host is ready is carried out then.
+        """The service for one of the Host's providers. At once: what is submitted before the Host is ready is
+        carried out then.
 
-        There is one port for a provider, so the same id gives the same client, closed or not. `limits` are the bounds of this side;
-        without them, and without any given to `spawn_host`, those that the Host announces are used. Raises `ValueError` for limits
-        that differ from those of an earlier call. A Host that has no such provider closes the client with a reason that says so.
+        There is one port for a provider, so the same id gives the same client, closed or not. `limits` are
+        the bounds of this side; without them, and without any given to `spawn_host`, those that the Host
+        announces are used. Raises `ValueError` for limits that differ from those of an earlier call. A Host
+        that has no such provider closes the client with a reason that says so.
         """
         wanted = self._limits if limits is None else limits
         client = self._clients.get(provider_id)
@@ -190,9 +200,11 @@ class HostConnection:
         return client
 
     def close(self) -> CloseTask:
-        """End all clients, the connection and the Host. Idempotent: every call returns the same task (rule C6).
+        """End all clients, the connection and the Host. Idempotent: every call returns the same task (rule
+        C6).
 
-        The task is done when the Host process is gone and reaped. A Host that has not ended after `close_grace_s` is killed.
+        The task is done when the Host process is gone and reaped. A Host that has not ended after
+        `close_grace_s` is killed.
         """
         if self._close_task is None:
             self._close_by = time.monotonic() + self._deadlines.close_grace_s
@@ -215,8 +227,10 @@ class HostConnection:
 
     def _closing_step(self, closing: Sequence[CloseTask]) -> bool:
         late = time.monotonic() >= self._close_by
-        # A list, so that each of them is moved on.
-        if not late and not all([task.done for task in closing]):
+        open_clients = [
+            task for task in closing if not task.done
+        ]  # each of them is looked at, and so moved on
+        if open_clients and not late:
             return False
         self._stream.end(PortEnded("realm-closed", "The game closed the connection."))
         if self._process.returncode is None and late:
@@ -233,7 +247,8 @@ class HostConnection:
         """The connection ended without a word. Reap the Host if it is gone, with all that it left behind."""
         if self._close_task is not None:
             return PortEnded("realm-closed", "The game closed the connection.")
-        # While the Host is not reaped its group cannot be another's; its own subprocesses are in it (rule H6).
+        # While the Host is not reaped its group cannot be another's; its own subprocesses are in it (rule
+        # H6).
         _kill_group(self._process)
         code = self._process.poll()  # once: this is the frame's path, and the system may be a moment behind
         if code is None or code == -getattr(signal, "SIGKILL", 9):
@@ -256,7 +271,9 @@ def _with_this_package(environment: Mapping[str, str]) -> Mapping[str, str]:
 def _start(
     command: list[str], environment: Mapping[str, str], child_socket: socket.socket | None
 ) -> subprocess.Popen[bytes]:
-    """Start the Host's process in a group of its own, so that a Ctrl-C in the game's terminal is the game's to handle."""
+    """Start the Host's process in a group of its own, so that a Ctrl-C in the game's terminal is the game's
+    to handle.
+    """
     if os.name == "posix":
         return subprocess.Popen(
             command,
@@ -270,7 +287,10 @@ def _start(
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a Host that has not been reaped, and its group. Where there are no groups its job object ends the others."""
+    """Kill a Host that has not been reaped, and its group.
+
+    Where there are no groups its job object ends the others.
+    """
     if process.returncode is not None:
         return
     if os.name == "posix":
