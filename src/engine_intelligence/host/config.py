@@ -53,7 +53,7 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
             known_kind(kind, "spawn_host")
             _check_limits(limits, "spawn_host")
             context = KindContext()
-            where = f"the options of provider {kind!r}"
+            where = f"The options of the provider {kind!r}"
             plan = ProviderPlan(lambda: make_provider(kind, provider_id, options, context, where), limits)
             return HostPlan({provider_id: plan}, deadlines)
 

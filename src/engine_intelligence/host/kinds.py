@@ -129,7 +129,7 @@ def build(struct: type[StructT], values: Mapping[str, object], where: str) -> St
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -24,6 +24,10 @@ from engine_intelligence.scrubbing import describe_exception
 
 _log = logging.getLogger(__name__)
 
+# How long a Host that ends by itself waits for its realm to notice. A game polls every few milliseconds; one that
+# shows a loading screen finds what was sent all the same.
+_FINISH_S = 1.0
+
 
 class HostServer:
     """Serves one realm until it or the Host ends. It belongs to the event loop's thread."""
@@ -44,7 +48,7 @@ class HostServer:
         for task in closing:  # they run side by side, and each is bounded by close_grace_s (rule B4)
             await task
         self.stream.close(notice)
-        await self.stream.flush()
+        await self.stream.finish(_FINISH_S)
 
     def stop(self, reason: str, message: str) -> None:
         """End the Host in order; its realm is told why. Idempotent."""

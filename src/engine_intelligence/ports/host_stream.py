@@ -58,6 +58,7 @@ class HostStream(asyncio.Protocol):
         self._last_channel = 0
         self._ended: PortEnded | None = None
         self._flushed: asyncio.Future[None] | None = None
+        self._gone: asyncio.Future[None] | None = None
 
     @property
     def ended(self) -> PortEnded | None:
@@ -69,6 +70,7 @@ class HostStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._gone = asyncio.get_running_loop().create_future()
         # Pause at the first byte that the system does not take, so that "flushed" means that all is under
         # way.
         transport.set_write_buffer_limits(high=0)
@@ -93,6 +95,8 @@ class HostStream(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(PortEnded("realm-ended", "The realm ended."))
         self.resume_writing()
+        if self._gone is not None and not self._gone.done():
+            self._gone.set_result(None)
 
     def pause_writing(self) -> None:
         if self._flushed is None:
@@ -114,25 +118,38 @@ class HostStream(asyncio.Protocol):
             self._fail(PortEnded("realm-not-reading", "The realm did not read what it was sent."))
             raise PortEnded("realm-not-reading", "The realm did not read what it was sent.")
 
-    async def flush(self) -> None:
-        """Wait until all that was sent is under way, or the connection is over."""
-        flushed = self._flushed
-        if flushed is not None:
-            await asyncio.shield(flushed)
+    def flushed(self) -> Awaitable[None]:
+        """Something to await until all that was sent is under way, or the connection is over."""
+        if self._flushed is not None:
+            return self._flushed
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
 
     def drop(self, channel: int) -> None:
         """Forget a port; what still arrives for it is ignored."""
         self._channels.pop(channel, None)
 
     def close(self, notice: Closed) -> None:
-        """Tell the realm why, and end the connection once that is sent. Idempotent."""
+        """Tell the realm why the connection ends, and send nothing more. Idempotent; `finish` comes after it."""
         if self._ended is None:
             self._write(CONTROL_CHANNEL, encode_msgpack(notice))
             self._end(
                 PortEnded(notice.reason or "host-closed", notice.message or "The Host closed the connection.")
             )
-        if self._transport is not None:
-            self._transport.close()
+
+    async def finish(self, timeout_s: float) -> None:
+        """Release the connection once the realm has let go of its end, or after `timeout_s`.
+
+        Waiting is what gets the last words through: a socket that is closed while something lies unread in it is
+        reset, and a reset may overtake what was sent before.
+        """
+        if self._transport is None or self._gone is None:
+            return
+        if self._transport.can_write_eof() and not self._transport.is_closing():
+            self._transport.write_eof()
+        await asyncio.wait({self._gone}, timeout=timeout_s)
+        self._transport.abort()
 
     def _write(self, channel: int, body: bytes) -> None:
         if self._transport is not None:
@@ -164,15 +181,9 @@ class HostStream(asyncio.Protocol):
 
     def _fail(self, reason: PortEnded) -> None:
         """End a connection that cannot be trusted or served any more, telling the realm if it still listens."""
-        _log.warning("the connection to the realm was ended: %s", reason.reason)
         if self._ended is None:
-            self._write(CONTROL_CHANNEL, encode_msgpack(Closed(reason.reason, reason.message)))
-        self._end(reason)
-        if self._transport is not None:
-            if self._transport.get_write_buffer_size() > MAX_OUTBOX_BYTES:
-                self._transport.abort()
-            else:
-                self._transport.close()
+            _log.warning("the connection to the realm was ended: %s", reason.reason)
+            self.close(Closed(reason.reason, reason.message))
 
     def _end(self, reason: PortEnded) -> None:
         if self._ended is not None:
@@ -227,7 +238,7 @@ class HostChannel:
             self._wake = None
             self._inbox.clear()
             self._stream.drop(self._number)
-        return self._stream.flush()
+        return self._stream.flushed()
 
     def arrived(self, body: bytes) -> None:
         """A frame came for this port. One that is no message ends this port and no other (rule M3)."""

@@ -209,7 +209,7 @@ class LlamaProvider:
             kept,
         )  # the number of turns that fit is searched for: a dozen questions of 2 ms for a thousand turns
         while True:
-            messages = self._messages(history[len(history) - kept :], prompt.input)
+            messages = chat_messages(self._options.instructions, history[len(history) - kept :], prompt.input)
             tokens = await _count_tokens(client, messages)
             if tokens <= room:
                 least = kept
@@ -225,16 +225,6 @@ class LlamaProvider:
                 most = kept - 1
             kept = (least + most + 1) // 2
 
-    def _messages(self, history: Sequence[Turn], input: str) -> list[ChatCompletionMessageParam]:
-        messages: list[ChatCompletionMessageParam] = []
-        if self._options.instructions:
-            messages.append({"role": "system", "content": self._options.instructions})
-        for turn in history:
-            messages.append({"role": "user", "content": turn.input})
-            messages.append({"role": "assistant", "content": turn.output})
-        messages.append({"role": "user", "content": input})
-        return messages
-
     async def _release(self) -> None:
         server, self._server = self._server, None
         client, self._client = self._client, None
@@ -244,6 +234,18 @@ class LlamaProvider:
         finally:
             if server is not None:
                 await self._servers.release(server)
+
+
+def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> list[ChatCompletionMessageParam]:
+    """What the model is given: the instructions if there are any, the turns, the input, and nothing else (rule P4)."""
+    messages: list[ChatCompletionMessageParam] = []
+    if instructions:
+        messages.append({"role": "system", "content": instructions})
+    for turn in history:
+        messages.append({"role": "user", "content": turn.input})
+        messages.append({"role": "assistant", "content": turn.output})
+    messages.append({"role": "user", "content": input})
+    return messages
 
 
 def create(

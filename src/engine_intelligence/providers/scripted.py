@@ -1,4 +1,6 @@
-"""A deterministic provider: each Activity follows a script, one event for each step (tests, demonstrations, round trips)."""
+"""A deterministic provider: each Activity follows a script, one event for each step (tests, demonstrations,
+round trips).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from engine_intelligence.result import Ok, Result
 class Script(msgspec.Struct, frozen=True, kw_only=True):
     """What one Activity does: its deltas in order, and then its end.
 
-    It fails with `failure` if there is one, and otherwise completes with `output`, by default the deltas joined.
+    It fails with `failure` if there is one, and otherwise completes with `output`, by default the deltas
+    joined.
     """
 
     deltas: tuple[str, ...] = ()
@@ -57,10 +60,11 @@ class _Performance:
 
 
 class ScriptedProvider:
-    """An `IntelligenceProvider` without a clock: `advance()` emits one event for each Activity that is running.
+    """An `IntelligenceProvider` without a clock: `advance()` emits one event for each Activity that is
+    running.
 
-    `scripts` are used in order, one for each Activity, or are made by a function of the submission. An Activity for which no script
-    is left is refused.
+    `scripts` are used in order, one for each Activity, or are made by a function of the submission. An
+    Activity for which no script is left is refused.
     """
 
     def __init__(self, id: str, scripts: Scripts) -> None:
@@ -99,7 +103,9 @@ class ScriptedProvider:
         self._running.clear()
 
     def advance(self) -> int:
-        """Emit the next event of each running Activity, in the order of their start, and return how many there were."""
+        """Emit the next event of each running Activity, in the order of their start, and return how many
+        there were.
+        """
         running = list(self._running.items())
         for activity_id, performance in running:
             if performance.step():

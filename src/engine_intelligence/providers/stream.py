@@ -6,8 +6,9 @@
 
     provider = StreamProvider("gatekeeper", answer)
 
-The chunks joined are the output. A cancel reaches the generator as `asyncio.CancelledError` at whatever it awaits, also before the
-first chunk; what it raises becomes one `Failed`. With a `store` it is handed the turns so far, and a completed Activity is added.
+The chunks joined are the output. A cancel reaches the generator as `asyncio.CancelledError` at whatever it
+awaits, also before the first chunk; what it raises becomes one `Failed`. With a `store` it is handed the
+turns so far, and a completed Activity is added.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class Finish(msgspec.Struct, frozen=True):
-    """What a generator may yield besides text, at any time: how the output ended, and what it took. The last one counts."""
+    """What a generator may yield besides text, at any time: how the output ended, and what it took.
+
+    The last one counts.
+    """
 
     usage: Usage | None = None
     finish: FinishReason | None = None
@@ -48,7 +52,10 @@ Generate: TypeAlias = (
 
 
 class StreamProvider:
-    """An `IntelligenceProvider` made of an async generator. It belongs to the thread of one running event loop."""
+    """An `IntelligenceProvider` made of an async generator.
+
+    It belongs to the thread of one running event loop.
+    """
 
     def __init__(
         self,
@@ -58,7 +65,10 @@ class StreamProvider:
         store: ConversationStore | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`generate` is called once an Activity. `store` and `on_close` belong to the provider: it closes the one, awaits the other."""
+        """`generate` is called once an Activity.
+
+        `store` and `on_close` belong to the provider: it closes the one, awaits the other.
+        """
         self._id = id
         self._generate = generate
         self._store = store
@@ -101,7 +111,8 @@ class StreamProvider:
                 await self._on_close()
 
     def _ended(self, activity_id: str, task: asyncio.Task[None], sink: ActivitySink) -> None:
-        # Only its own entry: an id is free again once its Activity has ended for the runtime, which may be earlier.
+        # Only its own entry: an id is free again once its Activity has ended for the runtime, which may be
+        # earlier.
         if self._tasks.get(activity_id) is task:
             del self._tasks[activity_id]
             self._cancelled.discard(activity_id)

@@ -64,11 +64,16 @@ def spawn_host(
     `transport` is `"socket"` for an inherited socket, `"loopback"` for a connection over 127.0.0.1 that
     proves itself with a token, or `"auto"` for the first where the system has it.
 
-    Raises `ValueError` for arguments that contradict one another or options that are too long, and `OSError`
-    if no process can be started. Whatever goes wrong in the Host itself closes its clients with a reason
-    instead (rule H4). Close the connection, or use it in a `with`; a game that ends without doing so takes
-    its Host along all the same (rule H5).
+    Raises `ValueError` for arguments that contradict one another, options that are too long, or a frozen game
+    that names no interpreter, and `OSError` if no process can be started. Whatever goes wrong in the Host itself
+    closes its clients with a reason instead (rule H4). Close the connection, or use it in a `with`; a game that
+    ends without doing so takes its Host along all the same (rule H5).
     """
+    if python is None and (getattr(sys, "frozen", False) or not sys.executable):
+        # Its executable is the game: starting that again would start the game again.
+        raise ValueError(
+            "this game runs in no Python interpreter of its own: pass python= with the path of one"
+        )
     return HostConnection(
         _host_source(source, provider_id, options),
         limits=limits,
