@@ -1,0 +1,209 @@
+"""`docs/errors.md` shows what is really printed."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from engine_intelligence import (
+    Deadlines,
+    Err,
+    ErrorCode,
+    FailureReason,
+    IntelligenceLimits,
+    SessionRef,
+    SetupError,
+    StreamProvider,
+    create_intelligence_runtime,
+    spawn_host,
+)
+from engine_intelligence.errors import ERROR_TEXTS
+from engine_intelligence.host.config import plan_host
+from engine_intelligence.models.cache import ModelCache
+from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
+from engine_intelligence.providers.scripted import Options, create
+
+PAGE = "docs/errors.md"
+PLAYER_FOLDER = "/home/player/game"  # stands on the page for whatever folder it really is
+
+Blocks = Callable[[str], list[tuple[str, str, str]]]
+Table = Callable[[str, str], list[list[str]]]
+
+
+def test_the_table_of_codes_is_that_of_the_code(table: Table) -> None:
+    rows = {cells[0].strip("`"): (cells[1], cells[2]) for cells in table(PAGE, "code")}
+    assert rows == {code: (text.expected, text.hint) for code, text in ERROR_TEXTS.items()}
+    assert tuple(rows) == get_args(ErrorCode)
+
+
+def test_the_table_of_reasons_has_each_reason_of_a_provider_failure(table: Table) -> None:
+    assert tuple(cells[0].strip("`") for cells in table(PAGE, "`detail.reason`")) == get_args(FailureReason)
+
+
+def assert_shown(blocks: Blocks, title: str, printed: str) -> None:
+    """The page has one block of that title, which breaks lines where it likes; the words are those printed."""
+    found = [" ".join(text.split()) for _, name, text in blocks(PAGE) if name == title]
+    assert found == [" ".join(printed.split())]
+
+
+def refusal(source: HostSource, ask_for: str | None = None) -> SetupError:
+    """What a Host that is started with `source`, and asked for a provider, says is wrong."""
+    with pytest.raises(SetupError) as raised:
+        plan = plan_host(source, IntelligenceLimits(), Deadlines())
+        assert ask_for is not None, "there is nothing wrong with it"
+        plan.providers[ask_for].make()
+    return raised.value
+
+
+PROVIDER_CASES = {
+    "unknown-provider-kind": ("lama", {}),
+    "config-invalid: an option": ("llama", {"instuctions": "You guard a gate."}),
+    "config-invalid: a value": ("llama", {"temperature": 3.0}),
+    "unknown-model": ("llama", {"model": "smollm2-153m"}),
+    "model-missing": ("llama", {"model": "models/big.gguf"}),
+}
+
+
+@pytest.mark.parametrize("title", PROVIDER_CASES)
+def test_a_bad_provider_is_refused_as_the_page_says(
+    title: str, blocks: Blocks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kind, options = PROVIDER_CASES[title]
+    error = refusal(ProviderSource(kind, "gatekeeper", dict(options)), "gatekeeper")
+    assert error.reason == title.partition(":")[0]
+    assert_shown(blocks, title, error.message)
+
+
+FILE_CASES = {
+    "config-invalid: not TOML": '[providers.gatekeeper]\nkind "llama"\n',
+    "config-invalid: a table": '[provider.gatekeeper]\nkind = "llama"\n',
+    "config-invalid: a key": '[providers.gatekeeper]\nkind = "llama"\ninstuctions = "You guard a gate."\n',
+    "config-invalid: a deadline": '[deadlines]\nfirst_text = 20\n[providers.gatekeeper]\nkind = "llama"\n',
+    "config-invalid: neither": '[providers.gatekeeper]\ninstructions = "You guard a gate."\n',
+    "config-invalid: no provider": "",
+    "config-invalid: options of a factory": '[providers.parrot]\nfactory = "minds:parrot"\ntext = "hello"\n',
+}
+
+
+@pytest.mark.parametrize("title", FILE_CASES)
+def test_a_bad_file_is_refused_as_the_page_says(title: str, blocks: Blocks, tmp_path: Path) -> None:
+    path = tmp_path / "host.toml"
+    path.write_text(FILE_CASES[title], encoding="utf-8")
+    error = refusal(FileSource(str(path)), "gatekeeper")
+    assert error.reason == "config-invalid"
+    assert_shown(blocks, title, error.message)
+
+
+def test_a_missing_file_is_refused_as_the_page_says(blocks: Blocks, tmp_path: Path) -> None:
+    error = refusal(FileSource(str(tmp_path / "hots.toml")))
+    assert error.reason == "config-missing"
+    assert_shown(blocks, "config-missing", error.message.replace(str(tmp_path), PLAYER_FOLDER))
+
+
+FACTORY_MODULE = """
+def nothing(): return []
+def wrong(): return "a provider"
+def raising(): return {}["instructions"]
+"""
+
+FACTORY_CASES = {
+    "bad-factory: the form": "minds:",
+    "bad-factory: the module": "mind:gatekeeper",
+    "bad-factory: the function": "documented_factories:gatekeper",
+    "bad-factory: it raised": "documented_factories:raising",
+    "bad-factory: no provider": "documented_factories:wrong",
+    "bad-factory: none": "documented_factories:nothing",
+    "missing-package: of a factory": "documented_sdk:gatekeeper",
+}
+
+
+@pytest.mark.parametrize("title", FACTORY_CASES)
+def test_a_bad_factory_is_refused_as_the_page_says(
+    title: str, blocks: Blocks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "documented_factories.py").write_text(FACTORY_MODULE, encoding="utf-8")
+    (tmp_path / "documented_sdk.py").write_text("import some_vendor", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    error = refusal(FactorySource(FACTORY_CASES[title]))
+    assert error.reason == title.partition(":")[0]
+    printed = error.message.replace("documented_factories", "minds").replace("documented_sdk", "minds")
+    assert_shown(blocks, title, printed)
+
+
+def test_a_missing_extra_is_refused_as_the_page_says(blocks: Blocks, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENGINE_INTELLIGENCE_CACHE_DIR", "ENGINE_INTELLIGENCE_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    error = refusal(ProviderSource("llama", "gatekeeper", {}), "gatekeeper")
+    assert error.reason == "missing-package"
+    assert_shown(blocks, "missing-package", error.message)
+
+
+def test_a_model_that_was_not_pulled_is_refused_as_the_page_says(
+    blocks: Blocks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ENGINE_INTELLIGENCE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("ENGINE_INTELLIGENCE_DATA_DIR", str(tmp_path))
+    error = refusal(ProviderSource("llama", "gatekeeper", {}), "gatekeeper")
+    assert error.reason == "model-not-pulled"
+    assert_shown(blocks, "model-not-pulled", error.message.replace(str(tmp_path), PLAYER_FOLDER))
+
+
+def test_a_pull_without_a_network_is_refused_as_the_page_says(
+    blocks: Blocks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Port 9 of this machine stands for an index that cannot be reached.
+    for name, value in {
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+        "PIP_RETRIES": "0",
+        "PIP_NO_CACHE_DIR": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SetupError) as raised:
+        ModelCache(tmp_path).pull("smollm2-135m")
+    assert raised.value.reason == "model-not-pulled"
+    assert_shown(blocks, "model-not-pulled: no network", raised.value.message)
+
+
+def test_a_provider_that_the_host_does_not_have_is_refused_as_the_page_says(
+    blocks: Blocks, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.toml"
+    path.write_text(
+        '[providers.gatekeeper]\nkind = "scripted"\n[providers.innkeeper]\nkind = "scripted"\n',
+        encoding="utf-8",
+    )
+    with spawn_host(path) as host:
+        client = host.client("gatekeper")
+        give_up_at = time.monotonic() + 20
+        while not client.closed and time.monotonic() < give_up_at:
+            time.sleep(0.01)
+        reason = client.close_reason
+        refused = client.submit("May I pass?")
+    assert reason is not None
+    assert_shown(blocks, "unknown-provider", reason)
+    assert isinstance(refused, Err)
+    assert refused.error.detail.reason == "unknown-provider"
+    assert refused.error.detail.message == reason
+
+
+def test_a_saved_session_that_is_damaged_is_refused_as_the_page_says(blocks: Blocks) -> None:
+    with pytest.raises(ValueError, match="SessionRef") as raised:
+        SessionRef.from_json("{ half a save")
+    assert_shown(blocks, "ValueError of SessionRef.from_json", str(raised.value))
+
+
+def test_a_session_of_another_provider_is_refused_as_the_page_says(blocks: Blocks) -> None:
+    provider: StreamProvider = create("innkeeper", Options())
+    service = create_intelligence_runtime(provider)
+    refused = service.submit("Do you know me?", session=SessionRef("gatekeeper", "session-1"))
+    service.close()
+    assert isinstance(refused, Err)
+    assert_shown(blocks, "intelligence-session-provider-mismatch", str(refused.error))
