@@ -48,7 +48,7 @@ def main() -> Never:
         level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"
     )
     connection, token = _connect(bootstrap.connection)
-    watch_realm(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s)
+    watch_realm(connection, bootstrap.parent_pid, bootstrap.deadlines)
     # Appended: a module of the game's must not stand in for one of this package's.
     sys.path.extend(path for path in bootstrap.import_paths if path not in sys.path)
 
