@@ -1,8 +1,8 @@
 """The cache of model weights: what is in it is whole and checked, or it is not in it.
 
 Layout of the directory: `FILE` the weights, `FILE.json` a note of what was checked when, `NAME.lock` and `NAME.pull-*` a
-pull under way. The lock is the operating system's, so that it ends with its process, however that ends; whoever holds it may remove
-what a dead pull left.
+pull under way. The lock is the operating system's, so that it ends with its process, however that ends; whoever holds it
+may remove what a dead pull left.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -191,6 +192,7 @@ class LlamaProvider:
         endpoint = await server.endpoint()
         # The import takes most of a second; in a thread of its own, the loop has its turn every few milliseconds of it.
         openai = await asyncio.to_thread(importlib.import_module, "openai")
+        _hush_sdk()
         client, stale = self._client, None
         if client is None or self._client_of != endpoint:
             stale, client = client, _client(openai, endpoint)
@@ -282,6 +284,13 @@ def create(
     return LlamaProvider(
         provider_id, options, store=store, servers=servers or LlamaServers(), model_path=model_path
     )
+
+
+def _hush_sdk() -> None:
+    """Keep the SDK from logging request bodies, which it does at DEBUG, unless its logger was set to that by name (E2)."""
+    log = logging.getLogger("openai")
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)
 
 
 def _client(openai: Any, endpoint: Endpoint) -> AsyncOpenAI:
