@@ -1,0 +1,35 @@
+"""What the tests with real processes share."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from engine_intelligence.realm.connection import Transport
+from support.process_marks import Mark
+from support.process_start import Starter
+
+_TRANSPORTS: tuple[Transport, ...] = ("socket", "loopback") if os.name == "posix" else ("loopback",)
+
+
+@pytest.fixture(params=_TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> Transport:
+    """Each test that asks for it runs over every way that there is to a Host."""
+    chosen: Transport = request.param
+    return chosen
+
+
+@pytest.fixture
+def mark() -> Iterator[Mark]:
+    """A mark for the processes of one test, of which none outlives it."""
+    made = Mark()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def start(transport: Transport, mark: Mark) -> Iterator[Starter]:
+    """Starts Hosts, and closes them at the end of the test."""
+    with ExitStack() as until_the_end:
+        yield Starter(transport, mark, until_the_end)

@@ -1,0 +1,322 @@
+"""Providers of every temper, for Hosts that are tests' own. A Host imports this module by name; it is no test itself."""
+
+import asyncio
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
+
+from engine_intelligence import ActivitySink, ActivitySubmission, Err, IntelligenceError, Ok, Result
+from engine_intelligence.providers.stream import Prompt, StreamProvider
+
+MIND = "mind"
+FIVE_MB = 5 * 1024 * 1024
+
+# A test that goes wrong must not leave one of these behind for ever.
+AN_HOUR_S = 3600.0
+
+# An agent: it ignores SIGTERM and SIGHUP, and so do a child in a session of its own and one that is orphaned besides.
+AGENT = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+pids = [os.getpid()]
+def descend(orphan):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if orphan and os.fork():
+            os._exit(0)
+        os.write(writer, str(os.getpid()).encode())
+        os.close(writer)
+        time.sleep(3600)
+        os._exit(0)
+    os.close(writer)
+    pids.append(int(os.read(reader, 20)))
+    if orphan:
+        os.waitpid(child, 0)
+descend(False)
+descend(True)
+print(*pids, flush=True)
+time.sleep(3600)
+"""
+
+
+class Kinds:
+    """Generators by the first word of what they are asked."""
+
+    @staticmethod
+    async def talk(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """Text that never ends and shows at every place whether something is missing."""
+        number = 0
+        while True:
+            yield f"{number} "
+            number += 1
+            await asyncio.sleep(0.001)
+
+    @staticmethod
+    async def flood(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """As much text as goes out, as fast as it goes."""
+        while True:
+            yield "x" * 8
+            await asyncio.sleep(0)
+
+    @staticmethod
+    async def echo(prompt: Prompt) -> AsyncGenerator[str, None]:
+        for word in prompt.input.split():
+            yield word + " "
+
+    @staticmethod
+    async def block(prompt: Prompt) -> AsyncGenerator[str, None]:
+        yield "blocking "
+        await asyncio.sleep(0.05)
+        time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+
+    @staticmethod
+    async def spin(prompt: Prompt) -> AsyncGenerator[str, None]:
+        yield "spinning "
+        await asyncio.sleep(0.05)
+        while True:
+            pass
+
+    @staticmethod
+    async def hold(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """Native code that never gives the interpreter lock back, here a match that backtracks for longer than anyone lives."""
+        yield "holding "
+        await asyncio.sleep(0.05)
+        re.match(r"(a*)*b", "a" * 64)
+
+    @staticmethod
+    async def thread(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """A thread that the interpreter would wait for at its end."""
+        threading.Thread(target=time.sleep, args=(AN_HOUR_S,), daemon=False).start()
+        async for text in Kinds.talk(prompt):
+            yield text
+
+    @staticmethod
+    async def agents(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """Subprocesses like those of an agent; the pids come first, and then text without end."""
+        yield start_agents()
+        async for text in Kinds.talk(prompt):
+            yield text
+
+    @staticmethod
+    async def blocking_agents(prompt: Prompt) -> AsyncGenerator[str, None]:
+        yield start_agents()
+        await asyncio.sleep(0.05)
+        time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+
+    @staticmethod
+    async def group(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """One subprocess that stays in the Host's group."""
+        yield f"{subprocess.Popen(['sleep', '3600']).pid} "
+        async for text in Kinds.talk(prompt):
+            yield text
+
+    @staticmethod
+    async def orphans(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """Twenty short-lived processes whose parent ends first, and then the number that is still listed."""
+        for _ in range(20):
+            await (await asyncio.create_subprocess_exec("sh", "-c", "sleep 0.01 &")).wait()
+        for _ in range(400):
+            left = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+            if not left:
+                break
+            await asyncio.sleep(0.005)
+        yield f"{len(left)} left"
+
+    @staticmethod
+    async def noise(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """5 MB on every way out that there is."""
+        line = "n" * 1023 + "\n"
+        for stream in (sys.stdout, sys.stderr):
+            for _ in range(FIVE_MB // len(line)):
+                stream.write(line)
+        os.write(1, b"direct\n")
+        child = f"import os; [os.write(1, b'c' * 65536) for _ in range({FIVE_MB // 65536})]"
+        await (await asyncio.create_subprocess_exec(sys.executable, "-S", "-E", "-c", child)).wait()
+        yield "said it all"
+
+    @staticmethod
+    async def say(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """A word on each standard stream."""
+        print("word-on-stdout")
+        print("word-on-stderr", file=sys.stderr)
+        yield "said"
+
+    @staticmethod
+    async def exit(prompt: Prompt) -> AsyncGenerator[str, None]:
+        yield "leaving "
+        await asyncio.sleep(0.05)
+        os._exit(7)
+
+    @staticmethod
+    async def crash(prompt: Prompt) -> AsyncGenerator[str, None]:
+        yield "crashing "
+        await asyncio.sleep(0.05)
+        ctypes.string_at(0)
+
+    @staticmethod
+    async def look(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """What provider code can see of its surroundings."""
+        child = await asyncio.create_subprocess_exec("env", "-0", stdout=subprocess.PIPE)
+        out, _ = await child.communicate()
+        yield json.dumps(
+            {
+                "environment": dict(os.environ),
+                "child_environment": out.decode(errors="replace").split("\0"),
+                "arguments": Path("/proc/self/cmdline").read_text().split("\0"),
+                "descriptors": descriptors(),
+                "child_descriptors": await child_descriptors(),
+                "stdin": sys.stdin.read(),
+                "nice": os.nice(0),
+            }
+        )
+
+
+def start_agents() -> str:
+    """Start the tree of processes of `AGENT`, and return their pids."""
+    agent = subprocess.Popen([sys.executable, "-S", "-E", "-c", AGENT], stdout=subprocess.PIPE)
+    assert agent.stdout is not None
+    return agent.stdout.readline().decode().strip() + " "
+
+
+def descriptors() -> list[str]:
+    """What this process has open, but for the listing itself."""
+    found: list[str] = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+        except OSError:
+            continue
+    return found
+
+
+async def child_descriptors() -> list[str]:
+    """The descriptors that a process has whom a careless provider lets inherit whatever can be inherited."""
+    code = "import os; print(*[f for f in range(3, 256) if os.path.exists(f'/proc/self/fd/{f}')])"
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-S", "-E", "-c", code, stdout=subprocess.PIPE, close_fds=False
+    )
+    out, _ = await child.communicate()
+    return out.decode().split()
+
+
+def behave(prompt: Prompt) -> AsyncGenerator[str, None]:
+    """The generator of the kind that the first word names; anything else is echoed."""
+    word = (prompt.input.split() or ["echo"])[0]
+    kind: Callable[[Prompt], AsyncGenerator[str, None]] = getattr(Kinds, word, Kinds.echo)
+    return kind(prompt)
+
+
+def mind() -> StreamProvider:
+    return StreamProvider(MIND, behave)
+
+
+def cast_of_three() -> Iterator[StreamProvider]:
+    for name in ("ann", "bob", "cy"):
+        yield StreamProvider(name, behave)
+
+
+def ann() -> StreamProvider:
+    return StreamProvider("ann", behave)
+
+
+def patient() -> StreamProvider:
+    """A factory that takes until there is a file: a Host that is not ready for as long as a test wants."""
+    gate = Path(os.environ["PROCESS_MINDS_GATE"])
+    while not gate.exists():
+        time.sleep(0.005)
+    return mind()
+
+
+async def _never() -> None:
+    await asyncio.sleep(AN_HOUR_S)
+
+
+async def _never_and_deaf() -> None:
+    time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+
+
+def hangs_in_close() -> StreamProvider:
+    return StreamProvider(MIND, behave, on_close=_never)
+
+
+def blocks_in_close() -> StreamProvider:
+    return StreamProvider(MIND, behave, on_close=_never_and_deaf)
+
+
+class Deaf:
+    """A provider that ends the Host's ways to stop in order: it takes the signals away and blocks at its first Activity."""
+
+    id = MIND
+
+    def start(self, submission: ActivitySubmission, sink: ActivitySink) -> Result[None, IntelligenceError]:
+        sink.text("deaf ")
+        threading.Thread(target=time.sleep, args=(AN_HOUR_S,), daemon=False).start()
+        asyncio.get_running_loop().call_later(0.05, time.sleep, AN_HOUR_S)
+        return Ok(None)
+
+    def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
+        return Ok(None)
+
+    async def close(self) -> None:
+        time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+
+
+def deaf() -> Deaf:
+    return Deaf()
+
+
+# Factories that are wrong
+
+
+def raises() -> StreamProvider:
+    raise RuntimeError("the moon is in the wrong house")
+
+
+def exits() -> StreamProvider:
+    sys.exit("no such luck")
+
+
+def returns_nothing() -> None:
+    return None
+
+
+def returns_rubbish() -> object:
+    return 42
+
+
+def returns_an_empty_list() -> list[StreamProvider]:
+    return []
+
+
+class Nameless:
+    """All that a provider has, but for its id."""
+
+    def start(self, submission: ActivitySubmission, sink: ActivitySink) -> Result[None, IntelligenceError]:
+        return Err(IntelligenceError("intelligence-closed"))
+
+    def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
+        return Ok(None)
+
+    async def close(self) -> None:
+        return None
+
+
+def returns_a_nameless_provider() -> Nameless:
+    return Nameless()
+
+
+def wants_an_argument(name: str) -> StreamProvider:
+    return StreamProvider(name, behave)
+
+
+not_callable = "a text"
