@@ -1,14 +1,15 @@
 """The one admission policy: what is refused before an identity is made or a place taken (rules S2, S3, D1).
 
-Pure functions that the runtime and the port client share, so that both sides of a port refuse the same
-things.
+Pure functions that the runtime and the port client share, so that both sides of a port refuse the same things. Their
+arguments may be anything that a game could pass; what they return is plain and checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+import logging
+from collections.abc import Callable, Container
 
-from engine_intelligence.activity import SessionRef
+from engine_intelligence.activity import ActivityRequest, ActivitySubmission, SessionRef
 from engine_intelligence.errors import (
     IntelligenceError,
     capacity_exceeded,
@@ -16,59 +17,71 @@ from engine_intelligence.errors import (
     session_provider_mismatch,
 )
 from engine_intelligence.limits import IntelligenceLimits
-from engine_intelligence.scrubbing import is_encodable
+from engine_intelligence.result import Err, Ok, Result
+from engine_intelligence.scrubbing import describe_exception, is_encodable
+
+_log = logging.getLogger(__name__)
 
 MAX_ID_CHARS = 256
 """Bound of an id, in characters: twice what the longest usual kind, a path-like name, takes."""
 
 
 def admit(
-    *,
-    input: object,
-    session: object,
-    provider_id: str,
-    limits: IntelligenceLimits,
-    held_activities: int,
-) -> IntelligenceError | None:
-    """Why a request is refused, or `None` if it is admitted.
-
-    The arguments may be anything that a game could pass.
-    """
-    reason = _text_fault(input, "input", limits.max_input_chars)
-    if reason is not None:
-        return invalid_request("input", reason)
+    input: object, session: object, *, provider_id: str, limits: IntelligenceLimits, held_activities: int
+) -> Result[ActivityRequest, IntelligenceError]:
+    """The request, or why it is refused."""
+    text = _plain(input)
+    fault = _fault(text, "input", limits.max_input_chars)
+    if text is None or fault is not None:
+        return Err(invalid_request("input", fault or f"input is a {type(input).__name__}, not a str"))
+    ref: SessionRef | None = None
     if session is not None:
         if not isinstance(session, SessionRef):
-            return invalid_request("session", f"session is a {type(session).__name__}, not a SessionRef")
-        if session.provider_id != provider_id:
-            # A foreign id is quoted, so it has to be one that can be sent on.
-            received = session.provider_id
-            fault = _text_fault(received, "session", MAX_ID_CHARS)
-            return (
-                session_provider_mismatch(provider_id, received)
-                if fault is None
-                else invalid_request("session", fault)
-            )
-        reason = _text_fault(session.id, "session", MAX_ID_CHARS)
-        if reason is not None:
-            return invalid_request("session", reason)
+            return Err(invalid_request("session", f"session is a {type(session).__name__}, not a SessionRef"))
+        owner, session_id = _plain(session.provider_id), _plain(session.id)
+        fault = _fault(owner, "session.provider_id", MAX_ID_CHARS) or _fault(
+            session_id, "session.id", MAX_ID_CHARS
+        )
+        if owner is None or session_id is None or fault is not None:
+            return Err(invalid_request("session", fault or "session holds what is not a str"))
+        if owner != provider_id:
+            return Err(session_provider_mismatch(provider_id, owner))
+        ref = SessionRef(owner, session_id)
     if held_activities >= limits.max_concurrent_activities:
-        return capacity_exceeded(limits.max_concurrent_activities)
-    return None
+        return Err(capacity_exceeded(limits.max_concurrent_activities))
+    return Ok(ActivityRequest(text, ref))
 
 
-def admit_ids(activity_id: object, session_id: object, in_use: Container[object]) -> IntelligenceError | None:
-    """Why the identities of a request are refused, or `None` if they are admitted.
+def identify(
+    request: ActivityRequest,
+    *,
+    provider_id: str,
+    in_use: Container[str],
+    create_activity_id: Callable[[], str],
+    create_session_id: Callable[[], str],
+) -> Result[ActivitySubmission, IntelligenceError]:
+    """An admitted request with its identities, made by the given functions (rule S5), or why those cannot be used."""
+    session = request.session
+    if session is None:
+        session_id = _made(create_session_id)
+        fault = _fault(session_id, "session.id", MAX_ID_CHARS)
+        if session_id is None or fault is not None:
+            return Err(invalid_request("session", fault or "no session id could be made"))
+        session = SessionRef(provider_id, session_id)
+    return admit_id(_made(create_activity_id), session, request.input, in_use)
 
-    `in_use` are the ids that are held.
-    """
-    reason = _text_fault(activity_id, "id", MAX_ID_CHARS)
-    if reason is None and activity_id in in_use:
-        reason = "id is already in use"
-    if reason is not None:
-        return invalid_request("id", reason)
-    reason = _text_fault(session_id, "session", MAX_ID_CHARS)
-    return None if reason is None else invalid_request("session", reason)
+
+def admit_id(
+    activity_id: object, session: SessionRef, input: str, in_use: Container[str]
+) -> Result[ActivitySubmission, IntelligenceError]:
+    """The submission of an admitted request under the given id, or why the id is refused. `in_use` are those held."""
+    plain = _plain(activity_id)
+    fault = _fault(plain, "id", MAX_ID_CHARS)
+    if plain is None or fault is not None:
+        return Err(invalid_request("id", fault or "no id could be made"))
+    if plain in in_use:
+        return Err(invalid_request("id", "id is already in use"))
+    return Ok(ActivitySubmission(plain, session, input))
 
 
 def poll_size(max_events: object, limits: IntelligenceLimits) -> int:
@@ -81,9 +94,15 @@ def poll_size(max_events: object, limits: IntelligenceLimits) -> int:
     return min(max_events, limits.max_poll_events)
 
 
-def _text_fault(text: object, name: str, max_chars: int) -> str | None:
-    if not isinstance(text, str):
-        return f"{name} is a {type(text).__name__}, not a str"
+def _plain(text: object) -> str | None:
+    """`text` as an exact `str`, or `None` if it is none. Subclasses may override anything, and do not encode."""
+    return str.__str__(text) if isinstance(text, str) else None
+
+
+def _fault(text: str | None, name: str, max_chars: int) -> str | None:
+    """What is wrong with a text, as far as there is one."""
+    if text is None:
+        return None
     if not text:
         return f"{name} is empty"
     if len(text) > max_chars:
@@ -91,3 +110,12 @@ def _text_fault(text: object, name: str, max_chars: int) -> str | None:
     if not is_encodable(text):
         return f"{name} holds a lone surrogate, which UTF-8 cannot encode"
     return None
+
+
+def _made(create: Callable[[], str]) -> str | None:
+    """What `create` makes, or `None` if it raises: a submit raises for nobody's fault (rule D4)."""
+    try:
+        return _plain(create())
+    except Exception as error:  # noqa: BLE001 - a border: the function is the game's
+        _log.warning("a function that makes ids raised: %s", describe_exception(error))
+        return None

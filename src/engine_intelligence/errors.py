@@ -158,7 +158,7 @@ def capacity_exceeded(limit: int) -> IntelligenceError:
 
 def activity_not_found(activity_id: object) -> IntelligenceError:
     """No Activity of that id is running. What is no string at all is not quoted."""
-    quoted = activity_id if isinstance(activity_id, str) else None
+    quoted = str.__str__(activity_id) if isinstance(activity_id, str) else None
     return IntelligenceError("intelligence-activity-not-found", FailureDetail(activity_id=quoted))
 
 

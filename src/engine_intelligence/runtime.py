@@ -14,13 +14,19 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Never
 
-from engine_intelligence.activity import ActivityRef, ActivitySubmission, IntelligenceEvent, SessionRef
-from engine_intelligence.admission import admit, admit_ids, poll_size
+from engine_intelligence.activity import (
+    ActivityRef,
+    ActivityRequest,
+    ActivitySubmission,
+    IntelligenceEvent,
+    SessionRef,
+)
+from engine_intelligence.admission import admit, admit_id, identify, poll_size
 from engine_intelligence.closing import PolledClose, TaskClose, running_loop
 from engine_intelligence.contracts import Clock, CloseTask, IntelligenceProvider
 from engine_intelligence.errors import IntelligenceError, activity_not_found, closed, provider_failed
 from engine_intelligence.expiries import Expiries
-from engine_intelligence.identity import made_id, new_activity_id, new_session_id
+from engine_intelligence.identity import new_activity_id, new_session_id
 from engine_intelligence.lifecycle import Phase, Signal
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.result import Err, Ok, Result
@@ -120,17 +126,25 @@ class IntelligenceRuntime:
 
     def submit(self, input: str, session: SessionRef | None = None) -> Result[ActivityRef, IntelligenceError]:
         """See `IntelligenceService.submit`."""
-        refusal = self._admit(input, session)
-        if refusal is not None:
-            return Err(refusal)
-        if session is None:
-            session = SessionRef(self._provider_id, made_id(self._create_session_id))
-        return self._accept(ActivitySubmission(made_id(self._create_activity_id), session, input))
+        admitted = self._admit(input, session)
+        if isinstance(admitted, Err):
+            return admitted
+        identified = identify(
+            admitted.value,
+            provider_id=self._provider_id,
+            in_use=self._activities,
+            create_activity_id=self._create_activity_id,
+            create_session_id=self._create_session_id,
+        )
+        return identified if isinstance(identified, Err) else self._accept(identified.value)
 
     def accept(self, submission: ActivitySubmission) -> Result[ActivityRef, IntelligenceError]:
         """Like `submit`, for a request that has its identities already: what a binding receives from a realm."""
-        refusal = self._admit(submission.input, submission.session)
-        return self._accept(submission) if refusal is None else Err(refusal)
+        admitted = self._admit(submission.input, submission.session)
+        if isinstance(admitted, Err):
+            return admitted
+        identified = admit_id(submission.id, submission.session, submission.input, self._activities)
+        return identified if isinstance(identified, Err) else self._accept(identified.value)
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
         """See `IntelligenceService.poll`."""
@@ -202,22 +216,19 @@ class IntelligenceRuntime:
 
     # Activities
 
-    def _admit(self, input: object, session: object) -> IntelligenceError | None:
+    def _admit(self, input: object, session: object) -> Result[ActivityRequest, IntelligenceError]:
         if self._close_task is not None:
-            return closed()
+            return Err(closed())
         self.turn()
         return admit(
-            input=input,
-            session=session,
+            input,
+            session,
             provider_id=self._provider_id,
             limits=self._limits,
             held_activities=len(self._activities),
         )
 
     def _accept(self, submission: ActivitySubmission) -> Result[ActivityRef, IntelligenceError]:
-        refusal = admit_ids(submission.id, submission.session.id, self._activities)
-        if refusal is not None:
-            return Err(refusal)
         activity = Activity(submission, self._clock())
         self._activities[submission.id] = activity
         line = self._sessions.setdefault(submission.session.id, deque())
@@ -256,7 +267,7 @@ class IntelligenceRuntime:
             self._box.signal(line[0], Signal.BREACH, terminal=line[0].failed(error))
 
     def _held(self, activity_id: object) -> Activity | None:
-        return self._activities.get(activity_id) if isinstance(activity_id, str) else None
+        return self._activities.get(str.__str__(activity_id)) if isinstance(activity_id, str) else None
 
     def _forget(self, activity_id: str) -> None:
         self._activities.pop(activity_id, None)

@@ -15,7 +15,6 @@ from typing import Never, assert_never
 
 from engine_intelligence.activity import (
     ActivityRef,
-    ActivitySubmission,
     Completed,
     Failed,
     IntelligenceEvent,
@@ -23,7 +22,7 @@ from engine_intelligence.activity import (
     Terminal,
     TextDelta,
 )
-from engine_intelligence.admission import admit, admit_ids, poll_size
+from engine_intelligence.admission import admit, identify, poll_size
 from engine_intelligence.closing import PolledClose
 from engine_intelligence.contracts import Clock, CloseTask, MessagePort, PortEnded
 from engine_intelligence.delivery import DeliveryQueue, PendingEvents
@@ -36,7 +35,7 @@ from engine_intelligence.errors import (
     provider_failed,
 )
 from engine_intelligence.failure import IntelligenceFailure
-from engine_intelligence.identity import made_id, new_activity_id, new_session_id
+from engine_intelligence.identity import new_activity_id, new_session_id
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.credit import RealmCredit
 from engine_intelligence.protocol.messages import (
@@ -176,25 +175,29 @@ class IntelligencePortClient:
         self._take_arrived()
         if self._closed is not None:
             return Err(self._closed)
-        refusal = admit(
-            input=input,
-            session=session,
+        admitted = admit(
+            input,
+            session,
             provider_id=self._provider_id,
             limits=self._limits,
             held_activities=len(self._activities),
         )
-        if refusal is not None:
-            return Err(refusal)
-        if session is None:
-            session = SessionRef(self._provider_id, made_id(self._create_session_id))
-        activity_id = made_id(self._create_activity_id)
-        refusal = admit_ids(activity_id, session.id, self._activities)
-        if refusal is not None:
-            return Err(refusal)
-        self._activities[activity_id] = _Activity(activity_id, self._clock())
-        if not self._send(Submit(ActivitySubmission(activity_id, session, input))):
+        if isinstance(admitted, Err):
+            return admitted
+        identified = identify(
+            admitted.value,
+            provider_id=self._provider_id,
+            in_use=self._activities,
+            create_activity_id=self._create_activity_id,
+            create_session_id=self._create_session_id,
+        )
+        if isinstance(identified, Err):
+            return identified
+        submission = identified.value
+        self._activities[submission.id] = _Activity(submission.id, self._clock())
+        if not self._send(Submit(submission)):
             return Err(self._reason())
-        return Ok(ActivityRef(activity_id, session))
+        return Ok(ActivityRef(submission.id, submission.session))
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
         """See `IntelligenceService.poll`.
@@ -245,7 +248,7 @@ class IntelligencePortClient:
         return self._close_task
 
     def _held(self, activity_id: object) -> _Activity | None:
-        return self._activities.get(activity_id) if isinstance(activity_id, str) else None
+        return self._activities.get(str.__str__(activity_id)) if isinstance(activity_id, str) else None
 
     # The port
 
