@@ -37,8 +37,8 @@ class SpitefulText(str):
     def _raise(self, *_: object) -> Any:
         raise RuntimeError("do not look at me")
 
-    __str__ = __repr__ = __len__ = __bool__ = __iter__ = __eq__ = __hash__ = __format__ = _raise
-    __lt__ = __contains__ = __getitem__ = _raise
+    __str__ = __repr__ = __len__ = __bool__ = __eq__ = __hash__ = __format__ = _raise
+    __lt__ = __contains__ = _raise
     encode = isascii = _raise  # type: ignore[assignment]
 
 

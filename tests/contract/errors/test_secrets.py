@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import msgspec
 import pytest
@@ -93,16 +94,17 @@ TEXT = f"401 Unauthorized (Authorization: Bearer {SECRET})"
 class Seen:
     """All that anybody outside the provider gets to see."""
 
-    texts: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list[str])
 
     def look(self, *values: object) -> None:
         for value in values:
             self.texts += [str(value), repr(value)]
             if isinstance(value, msgspec.Struct):
                 self.texts.append(msgspec.json.encode(value).decode())
-            if isinstance(value, Err) and isinstance(value.error, IntelligenceError):
-                self.texts += [str(value.error), repr(value.error), repr(intelligence_failure(value.error))]
-                self.texts.append(msgspec.json.encode(intelligence_failure(value.error)).decode())
+            if isinstance(value, Err):
+                self.look(cast("Err[IntelligenceError]", value).error)
+            if isinstance(value, IntelligenceError):
+                self.look(intelligence_failure(value))
 
     def look_at_log(self, caplog: pytest.LogCaptureFixture) -> None:
         self.texts.append(caplog.text)
