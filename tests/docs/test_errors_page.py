@@ -60,7 +60,7 @@ def refusal(source: HostSource, ask_for: str | None = None) -> SetupError:
     raise AssertionError("the Host has nothing to say against it")
 
 
-PROVIDER_CASES = {
+PROVIDER_CASES: dict[str, tuple[str, dict[str, object]]] = {
     "unknown-provider-kind": ("lama", {}),
     "config-invalid: an option": ("llama", {"instuctions": "You guard a gate."}),
     "config-invalid: a value": ("llama", {"temperature": 3.0}),
@@ -75,7 +75,7 @@ def test_a_bad_provider_is_refused_as_the_page_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kind, options = PROVIDER_CASES[title]
-    error = refusal(ProviderSource(kind, "gatekeeper", dict(options)), "gatekeeper")
+    error = refusal(ProviderSource(kind, "gatekeeper", options), "gatekeeper")
     assert error.reason == title.partition(":")[0]
     assert_shown(blocks, title, error.message)
 
@@ -129,7 +129,7 @@ def test_a_bad_factory_is_refused_as_the_page_says(
 ) -> None:
     (tmp_path / "documented_factories.py").write_text(FACTORY_MODULE, encoding="utf-8")
     (tmp_path / "documented_sdk.py").write_text("import some_vendor", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     error = refusal(FactorySource(FACTORY_CASES[title]))
     assert error.reason == title.partition(":")[0]
     printed = error.message.replace("documented_factories", "minds").replace("documented_sdk", "minds")

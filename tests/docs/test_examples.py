@@ -1,0 +1,81 @@
+"""The examples do what they claim, and the pages show them as they are."""
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import engine_intelligence
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ["own_loop", "own_provider", "several_characters", "save_and_load"]
+
+Blocks = Callable[[str], list[tuple[str, str, str]]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_example_runs_from_any_folder_and_finds_what_it_asserts(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_intelligence.__file__).parents[1]))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"{name}.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_program_among_the_examples_is_run() -> None:
+    programs = {
+        path.stem
+        for path in (ROOT / "examples").glob("*.py")
+        if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    }
+    assert programs == set(PROGRAMS)
+
+
+def section(path: Path, name: str) -> str:
+    """The lines of a file between two marks, as the documentation shows them."""
+    text = path.read_text(encoding="utf-8")
+    match = re.search(rf"\[start:{name}\]\n(.*?)^ *# --8<-- \[end:{name}\]", text, re.MULTILINE | re.DOTALL)
+    assert match, f"{path.name} has no section {name!r}"
+    return textwrap.dedent(match[1])
+
+
+def test_the_readme_shows_the_loop_of_the_example(blocks: Blocks) -> None:
+    assert [text for language, _, text in blocks("README.md") if language == "python"] == [
+        section(ROOT / "examples" / "own_loop.py", "loop")
+    ]
+
+
+def test_sections_that_pages_include_exist() -> None:
+    included = {
+        name
+        for page in (ROOT / "docs").rglob("*.md")
+        for name in re.findall(r'--8<-- "([^"]+)"', page.read_text(encoding="utf-8"))
+    }
+    assert included
+    for name in included:
+        path, _, wanted = name.partition(":")
+        assert (ROOT / path).is_file()
+        if wanted:
+            assert section(ROOT / path, wanted)
+
+
+def test_python_on_the_pages_can_be_compiled(blocks: Blocks) -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for language, _, text in blocks(str(page.relative_to(ROOT))):
+            if language == "python" and "--8<--" not in text:
+                # The header of a `with` may stand without its body.
+                source = text if not text.rstrip().endswith(":") else text + "    ...\n"
+                compile(source, str(page), "exec")
