@@ -20,6 +20,7 @@ from engine_intelligence import (
     create_intelligence_runtime,
     spawn_host,
 )
+from engine_intelligence.cli.saves import SaveFile
 from engine_intelligence.errors import ERROR_TEXTS
 from engine_intelligence.host.config import plan_host
 from engine_intelligence.models.cache import ModelCache
@@ -109,7 +110,7 @@ def test_a_missing_file_is_refused_as_the_page_says(blocks: Blocks, tmp_path: Pa
 FACTORY_MODULE = """
 def nothing(): return []
 def wrong(): return "a provider"
-def raising(): return {}["instructions"]
+def raising(): raise RuntimeError("there are no instructions")
 """
 
 FACTORY_CASES = {
@@ -200,6 +201,24 @@ def test_a_saved_session_that_is_damaged_is_refused_as_the_page_says(blocks: Blo
     with pytest.raises(ValueError, match="SessionRef") as raised:
         SessionRef.from_json("{ half a save")
     assert_shown(blocks, "ValueError of SessionRef.from_json", str(raised.value))
+
+
+SAVE_CASES = {
+    "the save file is not JSON": "{ half a save",
+    "the save file is of another game": '{"chapter": 3}',
+    "the save file is of another provider": '{"version": 1, "session": {"providerId": "innkeeper", "id": "session-1"}}',
+}
+
+
+@pytest.mark.parametrize("title", SAVE_CASES)
+def test_a_bad_save_file_is_reported_as_the_page_says(title: str, blocks: Blocks, tmp_path: Path) -> None:
+    path = tmp_path / "gatekeeper.json"
+    path.write_text(SAVE_CASES[title], encoding="utf-8")
+    session, message = SaveFile(path).load("gatekeeper")
+    assert session is None
+    assert message is not None
+    assert_shown(blocks, title, message.replace(str(tmp_path), PLAYER_FOLDER))
+    assert [each.name for each in tmp_path.iterdir()] == ["gatekeeper.json.bad"]
 
 
 def test_a_session_of_another_provider_is_refused_as_the_page_says(blocks: Blocks) -> None:
