@@ -32,7 +32,8 @@ def test_the_table_of_deadlines_has_the_defaults_of_the_code(table: Table) -> No
 
 def test_the_upper_bound_of_the_texts_is_that_of_a_frame() -> None:
     (most,) = re.findall(
-        r"an upper bound of their own, (\d+)", (ROOT / "docs/concepts.md").read_text(encoding="utf-8")
+        r"an\s+upper\s+bound\s+of\s+their\s+own,\s+(\d+)",
+        (ROOT / "docs/concepts.md").read_text(encoding="utf-8"),
     )
     check_frame_bound(IntelligenceLimits(max_output_chars=int(most)))
     with pytest.raises(ValueError, match="max_output_chars"):
