@@ -11,6 +11,7 @@ from collections.abc import Callable, Container
 
 from engine_intelligence.activity import ActivityRequest, ActivitySubmission, SessionRef
 from engine_intelligence.errors import (
+    MAX_ID_CHARS,
     IntelligenceError,
     capacity_exceeded,
     invalid_request,
@@ -21,9 +22,6 @@ from engine_intelligence.result import Err, Ok, Result
 from engine_intelligence.scrubbing import describe_exception, is_encodable
 
 _log = logging.getLogger(__name__)
-
-MAX_ID_CHARS = 256
-"""Bound of an id, in characters: twice what the longest usual kind, a path-like name, takes."""
 
 
 def admit(

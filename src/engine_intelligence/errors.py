@@ -6,10 +6,16 @@ what is particular to one error is in `detail` (section 2 of the contract).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple, get_args
 
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
-from engine_intelligence.scrubbing import describe_exception, scrub
+from engine_intelligence.scrubbing import describe_exception, encodable, scrub
+
+MAX_ID_CHARS = 256
+"""Bound of an id, in characters: twice what the longest usual kind, a path-like name, takes."""
+
+_FAILURE_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
 
 
 class ErrorText(NamedTuple):
@@ -157,8 +163,11 @@ def capacity_exceeded(limit: int) -> IntelligenceError:
 
 
 def activity_not_found(activity_id: object) -> IntelligenceError:
-    """No Activity of that id is running. What is no string at all is not quoted."""
-    quoted = str.__str__(activity_id) if isinstance(activity_id, str) else None
+    """No Activity of that id is running.
+
+    What no id could be is quoted in part, and not at all if it is no string.
+    """
+    quoted = encodable(str.__str__(activity_id)[:MAX_ID_CHARS]) if isinstance(activity_id, str) else None
     return IntelligenceError("intelligence-activity-not-found", FailureDetail(activity_id=quoted))
 
 
@@ -185,8 +194,9 @@ def provider_failed(
     """
     retry_after_s = None
     if isinstance(cause, ProviderError):
-        reason, retry_after_s = cause.reason, cause.retry_after_s
-        text = scrub(cause.cause)
+        told: Any = cause  # its fields are the provider's, who may have put anything into them
+        reason, retry_after_s = _reason(told.reason), _wait_s(told.retry_after_s)
+        text = scrub(told.cause) if isinstance(told.cause, str) else describe_exception(cause)
     elif isinstance(cause, BaseException):
         text = describe_exception(cause)
     else:
@@ -195,3 +205,37 @@ def provider_failed(
         "intelligence-provider-failed",
         FailureDetail(provider_id=provider_id, cause=text, reason=reason, retry_after_seconds=retry_after_s),
     )
+
+
+def refused_by_provider(provider_id: str, error: IntelligenceError) -> IntelligenceError:
+    """The `Err` that a provider returned, with nothing in it that was not looked at (rule E2)."""
+    detail = error.detail
+    if error.code == "intelligence-provider-failed":
+        wait_s = detail.retry_after_seconds
+        cause = ProviderError(detail.cause or "", reason=_reason(detail.reason), retry_after_s=wait_s)
+        return provider_failed(provider_id, cause)
+    texts: dict[str, Any] = {
+        name: scrub(value)
+        for name in detail.__struct_fields__
+        if isinstance(value := getattr(detail, name), str)
+    }
+    return IntelligenceError(error.code, FailureDetail(**texts, limit=detail.limit))
+
+
+def _reason(given: object) -> FailureReason:
+    """The reason that is given if it is one of the contract's, and otherwise the one for all others."""
+    for known in _FAILURE_REASONS:
+        if known == given:
+            return known
+    return "other"
+
+
+def _wait_s(seconds: Any) -> float | None:
+    """A time to wait, in seconds, if it is one."""
+    if type(seconds) not in (int, float):
+        return None
+    try:
+        wait_s = float(seconds)
+    except OverflowError:
+        return None
+    return wait_s if math.isfinite(wait_s) and wait_s >= 0 else None

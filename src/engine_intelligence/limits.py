@@ -5,6 +5,7 @@ M5).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 
@@ -38,7 +39,7 @@ class IntelligenceLimits(
             least = 2 if name == "max_pending_events_per_activity" else 1
             # `type() is int` rather than isinstance: True would pass for 1.
             if type(value) is not int or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {_shown(value)}")
 
 
 class Deadlines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,5 +65,21 @@ class Deadlines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value: object = getattr(self, name)
-            if type(value) not in (int, float) or not math.isfinite(value) or value <= 0:  # type: ignore[operator, arg-type]
-                raise ValueError(f"{name} must be a positive, finite number of seconds, not {value!r}")
+            if not _is_positive_finite(value):
+                raise ValueError(f"{name} must be a positive, finite number of seconds, not {_shown(value)}")
+
+
+def _is_positive_finite(value: Any) -> bool:
+    if type(value) not in (int, float):
+        return False  # `type() in`: True would pass for 1
+    try:
+        return 0 < float(value) < math.inf
+    except OverflowError:
+        return False  # an int that no float can hold
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of thousands of digits"  # which Python refuses to print

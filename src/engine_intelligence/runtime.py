@@ -24,7 +24,13 @@ from engine_intelligence.activity import (
 from engine_intelligence.admission import admit, admit_id, identify, poll_size
 from engine_intelligence.closing import PolledClose, TaskClose, running_loop
 from engine_intelligence.contracts import Clock, CloseTask, IntelligenceProvider
-from engine_intelligence.errors import IntelligenceError, activity_not_found, closed, provider_failed
+from engine_intelligence.errors import (
+    IntelligenceError,
+    activity_not_found,
+    closed,
+    provider_failed,
+    refused_by_provider,
+)
 from engine_intelligence.expiries import Expiries
 from engine_intelligence.identity import new_activity_id, new_session_id
 from engine_intelligence.lifecycle import Phase, Signal
@@ -300,7 +306,7 @@ class IntelligenceRuntime:
             case Ok():
                 return None
             case Err(IntelligenceError() as refusal):
-                return refusal
+                return refused_by_provider(self._provider_id, refusal)
             case _:
                 pass
         cause = f"the provider returned {type(result).__name__}, not Ok or Err"

@@ -1,9 +1,9 @@
 """What may be told of somebody else's exception: a class name and a scrubbed, bounded text (rule E2).
 
-The rule is to deny by default. A provider's message may quote a key, a header, an address with a token in it or a whole
-request, in forms that nobody can list. So a word of it passes only if it looks like a word of prose: letters with ordinary
-punctuation, an identifier made of such words, or a short number. All else becomes `[...]`, and so does whatever follows a
-word that announces a secret, such as `Bearer` or `api_key=`.
+The rule is to deny by default. A provider's message may quote a key, a header, an address with a token in it
+or a whole request, in forms that nobody can list. So a word of it passes only if it looks like a word of
+prose, and not where prose puts a value: in quotation marks, in a structure, or after a word that announces a
+secret. All else becomes `[...]`.
 """
 
 from __future__ import annotations
@@ -22,37 +22,76 @@ _REDACTED = "[...]"
 # Unlike base64, they mix upper and lower case only as a capital, as an acronym or in CamelCase.
 _PART = r"(?:[A-Z]?[a-z]{1,24}|[A-Z]{1,12})"
 _WORD = re.compile(
-    r"""[("'\[<`]{0,2}"""
-    rf"""(?:{_PART}(?:[A-Z][a-z]{{1,24}}){{0,4}}(?:[-_./'’]{_PART}){{0,4}}(?:\(\))?"""
-    r"""|[-+]?\d{1,5}(?:[.,]\d{1,4})?%?s?)"""
-    r"""[)"'\]>`.,:;!?…]{0,3}""",
+    rf"""\(?(?:{_PART}(?:[A-Z][a-z]{{1,24}}){{0,4}}(?:[-_./'’]{_PART}){{0,4}}(?:\(\))?"""
+    r"""|[-+]?\d{1,5}(?:[.,]\d{1,4})?%?s?)[).,:;!?…]{0,3}""",
 )
 _PUNCTUATION = re.compile(r"[-–—=:;,.!?&|+*/]{1,3}")
-_ANNOUNCES_SECRET = re.compile(
-    r"""(?i)["'(\[]?"""
-    r"""(?:[\w-]*(?:api[-_]?key|secret|token|passw(?:or)?d|credential|authorization|bearer|basic|cookie)s?)"""
-    r"""["')\]]?\s*[:=]*"""
+
+# A quotation mark that is no apostrophe: not between two letters.
+_QUOTE = re.compile(r"""(?<![A-Za-z])['’]|['’](?![A-Za-z])|["`“”‘«»]""")
+_CLOSING = {"“": "”", "‘": "’", "«": "»"}
+
+# A structure, a tag, or a program's representation of one: what follows is values to the end.
+_STRUCTURE = re.compile(r"[\[\]{}<>]")
+
+_SECRET = re.compile(
+    r"(?i)\(?[\w-]*(?:key|secret|token|passw(?:or)?d|passphrase|credential|authorization|cookie)s?[:=]*[).,;!?]*"
+)
+_SCHEME = re.compile(r"(?i)\(?(?:bearer|basic|digest)[:=]*")
+
+# What prose puts after such a word when it goes on about it, rather than telling it.
+_GOES_ON = re.compile(
+    r"an?|and|are|as|at|be|but|by|cannot|could|did|does|error|exceeded|expired|failed|for|format|found|from|had|has|have"
+    r"|however|in|invalid|is|it|limits?|missing|must|not|of|on|or|per|provided|rejected|required|requested|revoked|should"
+    r"|that|the|this|too?|used|was|were|when|which|with|without|you|your"
 )
 
 
 def scrub(text: str, *, limit: int = MAX_CAUSE_CHARS) -> str:
     """`text` with all that might be a secret replaced by `[...]`, on one line, of at most `limit` characters.
 
-    Pure and total: it never raises, whatever the text holds, and takes time bounded by a constant. Any thread may call it.
+    Pure and total: it never raises, whatever the text holds, and takes time bounded by a constant. Any thread
+    may call it.
     """
     kept: list[str] = []
-    deny_next = False
-    for word in text[:_MAX_SCANNED_CHARS].split():
-        announces = _ANNOUNCES_SECRET.fullmatch(word) is not None
-        plain = _WORD.fullmatch(word) or _PUNCTUATION.fullmatch(word)
-        if announces and plain:
-            kept.append(word)
-        elif plain and not deny_next:
-            kept.append(word)
-        elif not kept or kept[-1] != _REDACTED:
+    quote: str | None = None  # what closes the quotation that the word stands in
+    secret_named = False  # since the last sentence ended
+    value_next = False  # the word before announced a secret
+
+    def redact() -> None:
+        if not kept or kept[-1] != _REDACTED:
             kept.append(_REDACTED)
-        # "authorization: Bearer abc": the second word announces in its turn, so denial lasts until a word was denied.
-        deny_next = announces
+
+    for word in text[:_MAX_SCANNED_CHARS].split():
+        bare = word.rstrip(".,:;!?)")
+        if quote is not None:
+            redact()
+            quote = None if bare.endswith(quote) else quote
+            continue
+        opening = _QUOTE.search(word)
+        if _STRUCTURE.search(word):
+            redact()
+            break
+        if opening is not None:
+            redact()
+            closing = _CLOSING.get(opening[0], opening[0])
+            quote = None if closing in word[opening.end() :] else closing
+            value_next = False
+            continue
+        plain = _WORD.fullmatch(word) or _PUNCTUATION.fullmatch(word)
+        goes_on = _GOES_ON.fullmatch(bare.lower()) or _PUNCTUATION.fullmatch(word)
+        if not plain or (value_next and not goes_on):
+            redact()
+        else:
+            kept.append(word)
+        names_secret = _SECRET.fullmatch(word) is not None
+        secret_named |= names_secret
+        if _SCHEME.fullmatch(word) or (secret_named and word.endswith((":", "="))):
+            redact()
+            break
+        value_next = names_secret
+        if word.endswith((".", "!", "?")):
+            secret_named = value_next = False
     line = " ".join(kept)
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -60,7 +99,8 @@ def scrub(text: str, *, limit: int = MAX_CAUSE_CHARS) -> str:
 def describe_exception(error: BaseException) -> str:
     """The class name of `error` and its scrubbed text: `ConnectError: connection refused`. It never raises.
 
-    An exception whose `__str__` raises, or returns something that is not a string, is described by its class alone.
+    An exception whose `__str__` raises, or returns something that is not a string, is described by its class
+    alone.
     """
     name = scrub(type(error).__name__) or "Exception"
     try:

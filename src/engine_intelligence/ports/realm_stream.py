@@ -189,6 +189,7 @@ class RealmStream:
         self._sock: socket.socket | None = None
         self._readiness: _Readiness | None = None
         self._outbox = bytearray()
+        self._broken = False  # nothing can be sent any more
         self._reader = FrameReader()
         self._control = host_control_decoder()
         self._channels: dict[int, RealmChannel] = {}
@@ -220,6 +221,8 @@ class RealmStream:
         """Send a frame, or keep it until the Host reads. Raises `PortEnded` once the connection is over."""
         if self._ended is not None:
             raise self._ended
+        if self._broken:
+            return  # as lost as what was sent a moment before the Host ended
         self._outbox += encode_frame(channel, body)
         if self._connected():
             self._flush()
@@ -280,7 +283,9 @@ class RealmStream:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
-                self._over()
+                # The Host is gone, but its last words may lie unread. Reading them comes to the end by itself.
+                self._broken = True
+                self._outbox.clear()
                 return
             del self._outbox[:sent]
 

@@ -30,6 +30,10 @@ ERRORS_ONLY = 1
 # full ones of the default model (23 KiB a token, 2,048 tokens), where llama.cpp itself would take 8 GiB.
 CACHE_RAM_MIB = 256
 
+# When the oldest turn of a long conversation is dropped, all after it moves up. Pieces of at least so many tokens, which is
+# less than a turn, are moved with it rather than read again: with 2,000 tokens on one thread, half a second and not fifteen.
+REUSED_TOKENS = 32
+
 MAX_ERROR_BYTES = 16_384
 
 
@@ -79,6 +83,7 @@ def server_params(order: Order) -> Any:
     params.offline = True
     params.verbosity = ERRORS_ONLY
     params.cache_ram_mib = CACHE_RAM_MIB
+    params.n_cache_reuse = REUSED_TOKENS
     # The context is what the configuration says, not what would fit the memory of a device.
     params.fit_params = False
     return params

@@ -138,6 +138,7 @@ class IntelligencePortClient:
         self._close_task: CloseTask | None = None
         self._close_by = 0.0
         self._host_spoke = False
+        self._greeted = False
         self._heartbeats = False
         self._silence = Silence(clock(), deadlines.unresponsive_s)
 
@@ -245,6 +246,8 @@ class IntelligencePortClient:
                 except Exception:  # noqa: BLE001 - a border: whatever a port raises, the client is terminal (rule C6)
                     self._release_port()
             self._close_task = PolledClose(self._closing_step, self._closing_idle)
+        else:
+            self._closing_step()
         return self._close_task
 
     def _held(self, activity_id: object) -> _Activity | None:
@@ -255,6 +258,8 @@ class IntelligencePortClient:
     def _take_arrived(self) -> None:
         """Act on what has arrived at the port. It waits for nothing and raises nothing."""
         if self._closed is not None:
+            if self._close_task is not None:
+                self._closing_step()  # whatever a game calls meanwhile moves its close on
             return
         try:
             messages = self._port.receive()
@@ -289,7 +294,8 @@ class IntelligencePortClient:
             case Closed(reason=reason, message=text):
                 self._end(closed(reason, text))
             case Hello():
-                self._receive_hello(message)
+                if not self._greeted:
+                    self._receive_hello(message)
             case Heartbeat():
                 pass
             case _:
@@ -328,6 +334,7 @@ class IntelligencePortClient:
             self._end_activity(activity, Failed(activity_id, 0, error))
 
     def _receive_hello(self, hello: Hello) -> None:
+        self._greeted = True
         if hello.protocol != PROTOCOL_VERSION:
             versions = f"The Host speaks protocol {hello.protocol}, and this side {PROTOCOL_VERSION}"
             self._end(closed("protocol-version", f"{versions}: install the same version on both."))

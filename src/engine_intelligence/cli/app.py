@@ -1,0 +1,45 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from engine_intelligence.cli.chat import chat
+from engine_intelligence.cli.doctor import doctor
+from engine_intelligence.cli.models import models_app
+from engine_intelligence.cli.play.command import play
+
+app = typer.Typer(
+    name="engine-intelligence",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="A frame-safe seam between a game loop and something slow that thinks.",
+)
+app.command()(play)
+app.command()(chat)
+app.add_typer(models_app)
+app.command()(doctor)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        try:
+            typer.echo(f"engine-intelligence {version('engine-intelligence')}")
+        except PackageNotFoundError:
+            typer.echo("engine-intelligence, run from its sources")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """A frame-safe seam between a game loop and something slow that thinks."""

