@@ -17,14 +17,13 @@ _PROMPT = "You: "
 class Printer:
     """Prints a dialogue as it grows. What it prints was cleaned before, and is never taken for markup."""
 
-    def __init__(self, out: TextIO, dialogue: Dialogue, *, shown_notices: bool = True) -> None:
+    def __init__(self, out: TextIO, dialogue: Dialogue) -> None:
         self._out = out
         self._dialogue = dialogue
         self._answer: Answer | None = None
-        self._printed = ""
+        self._printed: str = ""
         self._finished = True
         self._notice = ""
-        self._shown_notices = shown_notices
         self._fresh_line = True
 
     def update(self) -> None:
@@ -37,7 +36,7 @@ class Printer:
             self._print_answer(answer)
         if dialogue.notice != self._notice:
             self._notice = dialogue.notice
-            if self._notice and self._shown_notices:
+            if self._notice:
                 self.line(f"({self._notice})")
         self._out.flush()
 

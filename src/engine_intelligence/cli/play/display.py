@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from engine_intelligence.cli.frames import FrameMeter
@@ -30,6 +31,25 @@ def open_window(
     story: Story, meter: FrameMeter, *, lines: Sequence[str] = (), screenshot: Path | None = None
 ) -> Generator[Window]:
     """A window for the scene, closed at the end. Raises `DisplayMissing`."""
+    with _display() as pygame:
+        from engine_intelligence.cli.play.window import Window
+
+        try:
+            window = Window(story, meter, lines=lines, screenshot=screenshot)
+        except pygame.error as error:
+            raise DisplayMissing(f"There is no display here ({error}).") from None
+        yield window
+
+
+def display_driver() -> str:
+    """The name of the driver that a window would use. Raises `DisplayMissing`."""
+    with _display() as pygame:
+        return str(pygame.display.get_driver())
+
+
+@contextmanager
+def _display() -> Generator[ModuleType]:
+    """pygame with its display started, and ended afterwards. Raises `DisplayMissing`."""
     named = any(os.environ.get(variable) for variable in _DRIVER_VARIABLES)
     if sys.platform.startswith("linux") and not named:
         # Before SDL is asked: it would try every driver it has, and complain on standard error.
@@ -42,17 +62,13 @@ def open_window(
         raise DisplayMissing(
             'A window needs pygame-ce, which is not installed: pip install "engine-intelligence[play]".'
         ) from None
-    from engine_intelligence.cli.play.window import Window
-
     try:
         try:
             pygame.display.init()
-            driver = pygame.display.get_driver()
-            if driver in _INVISIBLE and not named:
-                raise DisplayMissing("There is no display here.")
-            window = Window(story, meter, lines=lines, screenshot=screenshot)
         except pygame.error as error:
             raise DisplayMissing(f"There is no display here ({error}).") from None
-        yield window
+        if pygame.display.get_driver() in _INVISIBLE and not named:
+            raise DisplayMissing("There is no display here.")
+        yield pygame
     finally:
         pygame.quit()

@@ -6,6 +6,7 @@ What does not move is drawn once, at twice the size and then scaled down, which 
 from __future__ import annotations
 
 import math
+
 import pygame
 
 from engine_intelligence.cli.play.keeper import draw_gatekeeper
