@@ -1,4 +1,4 @@
-"""Time that a test moves: a clock, and an event loop whose waits cost none."""
+"""An event loop whose waits cost no time."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ T = TypeVar("T")
 
 # How long a loop that has nothing to wait for may really wait, for another thread or process to wake it.
 _STUCK_S = 5.0
-
-
-class ManualClock:
-    """A monotonic clock that goes only when it is told to."""
-
-    def __init__(self, now: float = 1000.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += seconds
 
 
 class _JumpingSelector(selectors.SelectSelector):
