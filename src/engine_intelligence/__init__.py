@@ -34,6 +34,7 @@ from engine_intelligence.contracts import (
     MessagePort,
     PortEnded,
 )
+from engine_intelligence.conversation import ConversationStore, Turn
 from engine_intelligence.errors import IntelligenceError, ProviderError, SetupError, intelligence_failure
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
@@ -45,6 +46,7 @@ from engine_intelligence.runtime import IntelligenceRuntime, create_intelligence
 if TYPE_CHECKING:
     from engine_intelligence.host.binding import IntelligencePortBinding, bind_intelligence_port
     from engine_intelligence.providers.stream import Finish, Prompt, StreamProvider
+    from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
 __version__ = "0.1.0"
 
@@ -54,6 +56,7 @@ _HOST_SIDE = {
     "Finish": "engine_intelligence.providers.stream",
     "Prompt": "engine_intelligence.providers.stream",
     "StreamProvider": "engine_intelligence.providers.stream",
+    "SqliteConversationStore": "engine_intelligence.sessions.sqlite",
 }
 
 __all__ = [
@@ -64,6 +67,7 @@ __all__ = [
     "Cancelled",
     "CloseTask",
     "Completed",
+    "ConversationStore",
     "Deadlines",
     "Err",
     "ErrorCode",
@@ -90,8 +94,10 @@ __all__ = [
     "Result",
     "SessionRef",
     "SetupError",
+    "SqliteConversationStore",
     "StreamProvider",
     "TextDelta",
+    "Turn",
     "Usage",
     "bind_intelligence_port",
     "create_intelligence_port_client",

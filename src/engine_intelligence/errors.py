@@ -27,16 +27,16 @@ class ErrorText(NamedTuple):
 
 ERROR_TEXTS: dict[ErrorCode, ErrorText] = {
     "intelligence-invalid-request": ErrorText(
-        "A request holds text of 1 to maxInputChars characters that UTF-8 can encode, and an id that is not in use.",
-        "Correct what detail.field names, as detail.reason says, and submit again.",
+        "A request holds text that is not empty, within the bound and encodable in UTF-8, and an id that is not in use.",
+        "Correct the field that the detail names, for the reason that it gives, and submit again.",
     ),
     "intelligence-session-provider-mismatch": ErrorText(
         "A session is continued by the provider that began it.",
-        "Submit without a session, or submit to the service of the provider that detail.receivedProviderId names.",
+        "Submit without a session, or submit to the service of the provider that the session belongs to.",
     ),
     "intelligence-capacity-exceeded": ErrorText(
-        "At most maxConcurrentActivities are held at once, each until its terminal has been polled.",
-        "Poll every frame and submit again after a terminal, or raise maxConcurrentActivities on both sides.",
+        "Only so many Activities are held at once, each until its terminal has been polled.",
+        "Poll every frame and submit again after a terminal, or raise the limit of concurrent Activities on both sides.",
     ),
     "intelligence-activity-not-found": ErrorText(
         "Only an Activity that is still running can be cancelled.",
@@ -44,15 +44,15 @@ ERROR_TEXTS: dict[ErrorCode, ErrorText] = {
     ),
     "intelligence-provider-failed": ErrorText(
         "A provider carries an accepted Activity to its end within the deadlines.",
-        "See detail.reason and detail.cause; the session is unchanged, so the same text can be submitted again.",
+        "See the reason and the cause in the detail; the session is unchanged, so the same text can be submitted again.",
     ),
     "intelligence-output-overflow": ErrorText(
-        "The output of an Activity stays within maxOutputChars.",
-        "Ask for shorter answers in the Host's configuration, or raise maxOutputChars on both sides.",
+        "The output of an Activity stays within the bound of output characters.",
+        "Ask for shorter answers in the Host's configuration, or raise the bound on both sides.",
     ),
     "intelligence-closed": ErrorText(
         "A service is used only until it is closed.",
-        "See detail.message for the reason; open a new service and continue with the saved SessionRef.",
+        "See the message in the detail for the reason; open a new service and continue with the saved SessionRef.",
     ),
 }
 
@@ -98,6 +98,9 @@ class IntelligenceError(Exception):
             if (value := getattr(self.detail, name)) is not None
         )
         return f"{self.code}: {self.hint}" + (f" ({known})" if known else "")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntelligenceError) and self.failure == other.failure

@@ -140,7 +140,8 @@ def test_a_bad_factory_is_refused_as_the_page_says(
 def test_a_missing_extra_is_refused_as_the_page_says(blocks: Blocks, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ENGINE_INTELLIGENCE_CACHE_DIR", "ENGINE_INTELLIGENCE_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    for package in ("xllamacpp", "openai", "platformdirs"):
+        monkeypatch.setitem(sys.modules, package, None)
     error = refusal(ProviderSource("llama", "gatekeeper", {}), "gatekeeper")
     assert error.reason == "missing-package"
     assert_shown(blocks, "missing-package", error.message)

@@ -148,7 +148,16 @@ class IntelligencePortBinding:
                 self._runtime.cancel(activity_id)
             case Close():
                 self.close()
-            case Hello(features=features):
+            case Hello(protocol=protocol, provider_id=provider_id, features=features):
+                if protocol != PROTOCOL_VERSION:
+                    self.close(
+                        "protocol-version",
+                        f"This Host speaks protocol {PROTOCOL_VERSION}, the realm {protocol}.",
+                    )
+                    return
+                if provider_id != self._runtime.provider_id:
+                    self.close("provider-mismatch", "The realm takes this port for another provider's.")
+                    return
                 if STREAM_CREDIT in features:
                     self._credit.start_streaming()
                 if HEARTBEAT in features and self._heartbeat_timer is None:

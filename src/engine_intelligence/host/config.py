@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.errors import SetupError
-from engine_intelligence.host.kinds import KindContext, build, known_kind, make_provider
+from engine_intelligence.host.kinds import KindContext, build, check_kind, did_you_mean, make_provider
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
 from engine_intelligence.protocol.framing import check_frame_bound
@@ -50,7 +50,7 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
             _check_limits(limits, factory)
             return HostPlan({each.id: ProviderPlan(_already(each), limits) for each in providers}, deadlines)
         case ProviderSource(kind=kind, provider_id=provider_id, options=options):
-            known_kind(kind, "spawn_host")
+            check_kind(kind)
             _check_limits(limits, "spawn_host")
             context = KindContext()
             where = f"The options of the provider {kind!r}"
@@ -131,11 +131,12 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise SetupError("config-invalid", f"{where} is not valid TOML: {error}.") from None
+    tables = ("limits", "deadlines", "providers")
     for key in table:
-        if key not in ("limits", "deadlines", "providers"):
+        if key not in tables:
             raise SetupError(
                 "config-invalid",
-                f"{where}: there is no table {key!r}. The tables are limits, deadlines, providers.",
+                f"{where}: there is no table {key!r}{did_you_mean(key, tables)}. The tables are {', '.join(tables)}.",
             )
     shared_limits = (
         build(IntelligenceLimits, _table(table, "limits", where), f"{where}: limits")
@@ -175,7 +176,7 @@ def _plan_entry(
     _check_limits(limits, where)
     kind, factory = options.pop("kind", None), options.pop("factory", None)
     if isinstance(kind, str) and factory is None:
-        known_kind(kind, where)
+        check_kind(kind, f"{where}: ")
         return ProviderPlan(lambda: make_provider(kind, provider_id, options, context, where), limits)
     if isinstance(factory, str) and kind is None:
         if options:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,12 +21,13 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class Kind(NamedTuple):
-    """One kind: the module that holds its `Options`, what its extra is called, and how it is made of its
+    """One kind: the module that holds its `Options`, what it needs installed, and how it is made of its
     options.
     """
 
     module: str
     extra: str | None
+    packages: tuple[str, ...]
     make: Callable[[Any, str, Any, KindContext], IntelligenceProvider]
 
 
@@ -62,47 +64,43 @@ def _make_scripted(module: Any, provider_id: str, options: Any, context: KindCon
 
 
 KINDS: Mapping[str, Kind] = {
-    "llama": Kind("engine_intelligence.providers.llama", "local", _make_llama),
-    "scripted": Kind("engine_intelligence.providers.scripted", None, _make_scripted),
+    "llama": Kind(
+        "engine_intelligence.providers.llama", "local", ("xllamacpp", "openai", "platformdirs"), _make_llama
+    ),
+    "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted),
 }
 
 
-def known_kind(name: str, where: str) -> Kind:
-    """The kind of that name. Raises `SetupError` that lists the known ones."""
+def check_kind(name: str, where: str = "") -> None:
+    """Raise `SetupError`, which lists the kinds there are, if there is none of that name.
+
+    `where` stands before its text.
+    """
     if name not in KINDS:
         raise SetupError(
             "unknown-provider-kind",
-            f"{where}: there is no kind of provider named {name!r}{_did_you_mean(name, KINDS)}. "
+            f"{where}There is no kind of provider named {name!r}{did_you_mean(name, KINDS)}. "
             f'The kinds are {_listed(KINDS)}; for one of your own, name a factory: "package.module:function".',
         )
-    return KINDS[name]
 
 
 def make_provider(
     kind_name: str, provider_id: str, options: Mapping[str, object], context: KindContext, where: str
 ) -> IntelligenceProvider:
-    """A provider of that kind.
+    """A provider of that kind, which is a known one.
 
     Raises `SetupError` for what a person has to put right: options, packages, models, keys.
     """
-    kind = known_kind(kind_name, where)
-    try:
-        module = importlib.import_module(kind.module)
-        parsed = build(module.Options, options, where)
-        return kind.make(module, provider_id, parsed, context)
-    except ModuleNotFoundError as error:
-        if kind.extra is None or (error.name or "").startswith("engine_intelligence"):
-            raise
-        raise missing_extra(kind_name, kind.extra, error.name) from None
-
-
-def missing_extra(kind_name: str, extra: str, module: str | None) -> SetupError:
-    """The error for a kind whose packages are not installed."""
-    return SetupError(
-        "missing-package",
-        f"The provider {kind_name!r} needs a package that is not installed ({module}). "
-        f'Install it with: pip install "engine-intelligence[{extra}]"',
-    )
+    kind = KINDS[kind_name]
+    missing = [package for package in kind.packages if importlib.util.find_spec(package) is None]
+    if missing:
+        raise SetupError(
+            "missing-package",
+            f"The provider {kind_name!r} needs packages that are not installed ({', '.join(missing)}). "
+            f'Install them with: pip install "engine-intelligence[{kind.extra}]"',
+        )
+    module = importlib.import_module(kind.module)
+    return kind.make(module, provider_id, build(module.Options, options, where), context)
 
 
 def build(struct: type[StructT], values: Mapping[str, object], where: str) -> StructT:
@@ -115,7 +113,7 @@ def build(struct: type[StructT], values: Mapping[str, object], where: str) -> St
         if key not in names:
             raise SetupError(
                 "config-invalid",
-                f"{where}: there is no key {key!r}{_did_you_mean(key, names)}. The keys are {_listed(names)}.",
+                f"{where}: there is no key {key!r}{did_you_mean(key, names)}. The keys are {_listed(names)}.",
             )
     encoded = dict(zip(names, struct.__struct_encode_fields__, strict=True))
     try:
@@ -127,7 +125,7 @@ def build(struct: type[StructT], values: Mapping[str, object], where: str) -> St
         raise SetupError("config-invalid", f"{where}: {text}.") from None
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 

@@ -168,7 +168,11 @@ class IntelligencePortClient:
 
     @property
     def close_reason(self) -> str | None:
-        """Why the service is closed, in a sentence for a log, or `None` while it is open (rule C7)."""
+        """Why the service is closed, in a sentence for a log, or `None` while it is open (rule C7).
+
+        It looks like `closed`.
+        """
+        self._take_arrived()
         return None if self._closed is None else self._closed.detail.message or "The service was closed."
 
     def submit(self, input: str, session: SessionRef | None = None) -> Result[ActivityRef, IntelligenceError]:

@@ -65,9 +65,9 @@ def spawn_host(
     proves itself with a token, or `"auto"` for the first where the system has it.
 
     Raises `ValueError` for arguments that contradict one another, options that are too long, or a frozen game
-    that names no interpreter, and `OSError` if no process can be started. Whatever goes wrong in the Host itself
-    closes its clients with a reason instead (rule H4). Close the connection, or use it in a `with`; a game that
-    ends without doing so takes its Host along all the same (rule H5).
+    that names no interpreter, and `OSError` if no process can be started. Whatever goes wrong in the Host
+    itself closes its clients with a reason instead (rule H4). Close the connection, or use it in a `with`; a
+    game that ends without doing so takes its Host along all the same (rule H5).
     """
     if python is None and (getattr(sys, "frozen", False) or not sys.executable):
         # Its executable is the game: starting that again would start the game again.
@@ -171,14 +171,16 @@ class HostConnection:
     @property
     def closed(self) -> bool:
         """Whether the connection is over. Looking takes what has arrived, and never waits."""
-        self._stream.pump()
-        if self._stream.ended is not None:
-            self._process.poll()  # reaps it
+        self._look()
         return self._close_task is not None or self._stream.ended is not None
 
     @property
     def close_reason(self) -> str | None:
-        """Why the connection is over, in a sentence for a log, or `None` while it is not."""
+        """Why the connection is over, in a sentence for a log, or `None` while it is not.
+
+        It looks like `closed`.
+        """
+        self._look()
         ended = self._stream.ended
         return None if ended is None else ended.message
 
@@ -229,6 +231,11 @@ class HostConnection:
         raise TypeError(
             "a connection cannot be pickled or copied: save the SessionRef of a completed Activity instead"
         )
+
+    def _look(self) -> None:
+        self._stream.pump()
+        if self._stream.ended is not None:
+            self._process.poll()  # reaps it
 
     def _closing_step(self, closing: Sequence[CloseTask]) -> bool:
         late = time.monotonic() >= self._close_by
