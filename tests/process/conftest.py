@@ -29,6 +29,13 @@ def mark() -> Iterator[Mark]:
 
 
 @pytest.fixture
+def start_auto(mark: Mark) -> Iterator[Starter]:
+    """Starts Hosts over the way that is the default, for what does not depend on it."""
+    with ExitStack() as until_the_end:
+        yield Starter("auto", mark, until_the_end)
+
+
+@pytest.fixture
 def start(transport: Transport, mark: Mark) -> Iterator[Starter]:
     """Starts Hosts, and closes them at the end of the test."""
     with ExitStack() as until_the_end:

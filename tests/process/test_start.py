@@ -12,7 +12,7 @@ import pytest
 from engine_intelligence import Deadlines, Err, IntelligenceLimits, spawn_host
 from engine_intelligence.realm.connection import Transport
 from support.process_marks import Mark, until
-from support.process_minds import descriptors
+from support.process_minds import GATE_VARIABLE, descriptors
 from support.process_play import MINDS, answer, closed_because, submitted, text_of, until_text
 from support.process_start import Starter
 
@@ -40,7 +40,7 @@ def sockets_of_this_process() -> int:
 def gate(start: Starter, tmp_path: Path) -> Path:
     """The file that a patient factory waits for."""
     path = tmp_path / "gate"
-    start.environment["PROCESS_MINDS_GATE"] = str(path)
+    start.environment[GATE_VARIABLE] = str(path)
     return path
 
 

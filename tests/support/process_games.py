@@ -14,11 +14,13 @@ from typing import Literal, Self, TypeAlias
 import msgspec
 import pytest
 
-from engine_intelligence import Deadlines, TextDelta, spawn_host
+from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, TextDelta, spawn_host
 from engine_intelligence.realm.connection import Transport
 from support.process_marks import PATIENCE_S, until
 
-Ending: TypeAlias = Literal["plays-on", "returns", "sys.exit", "raises", "os._exit", "sigterm", "closes"]
+Ending: TypeAlias = Literal[
+    "plays-on", "returns", "sys.exit", "raises", "os._exit", "sigterm", "closes", "survives-ctrl-c"
+]
 
 RAISED = "this game was always going to break"
 
@@ -31,9 +33,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...] = ("talk",)
     ending: Ending = "plays-on"
     grace_s: float = 0.3
+    unresponsive_s: float = 10.0
     forks_sibling: bool = False
     """Whether a fork of the game, which knows nothing of it, holds the connection open."""
     waits_for_text: bool = True
+    stage: str | None = None
+    """The file by which the provider shows that it has got to its point; the game waits for it."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -46,7 +51,9 @@ class Report(msgspec.Struct, frozen=True):
 
 def main(plan: Plan) -> None:
     connection = spawn_host(
-        plan.source, transport=plan.transport, deadlines=Deadlines(close_grace_s=plan.grace_s)
+        plan.source,
+        transport=plan.transport,
+        deadlines=Deadlines(close_grace_s=plan.grace_s, unresponsive_s=plan.unresponsive_s),
     )
     client = connection.client("mind")
     texts: dict[str, str] = {}
@@ -54,17 +61,14 @@ def main(plan: Plan) -> None:
         started = client.submit(each)
         assert started.ok
         texts[started.value.id] = ""
-    end = time.monotonic() + PATIENCE_S
-    while plan.waits_for_text and not all(texts.values()):
-        assert time.monotonic() < end, client.close_reason
-        for event in client.poll():
-            if isinstance(event, TextDelta):
-                texts[event.activity_id] += event.text
-        time.sleep(0.001)
+        if plan.waits_for_text:
+            _until_text(client, texts, started.value.id)
+    if plan.stage is not None:
+        stage = Path(plan.stage)
+        until(stage.exists, "the point that the provider gets to")
     if plan.forks_sibling and os.fork() == 0:
         time.sleep(3600)
-    report = Report(os.getpid(), connection.pid, tuple(texts.values()))
-    print(json.dumps(msgspec.to_builtins(report)), flush=True)
+    _report(connection, texts)
     match plan.ending:
         case "plays-on":
             while True:
@@ -82,6 +86,32 @@ def main(plan: Plan) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
         case "closes":
             connection.close().wait()
+        case "survives-ctrl-c":
+            try:
+                while True:
+                    client.poll()
+                    time.sleep(0.001)
+            except KeyboardInterrupt:
+                pass
+            texts = dict.fromkeys(texts, "")
+            client.poll()
+            _until_text(client, texts, next(iter(texts)))
+            _report(connection, texts)
+
+
+def _until_text(client: IntelligencePortClient, texts: dict[str, str], activity_id: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not texts[activity_id]:
+        assert time.monotonic() < end, client.close_reason
+        for event in client.poll():
+            if isinstance(event, TextDelta):
+                texts[event.activity_id] += event.text
+        time.sleep(0.001)
+
+
+def _report(connection: HostConnection, texts: Mapping[str, str]) -> None:
+    report = Report(os.getpid(), connection.pid, tuple(texts.values()))
+    print(json.dumps(msgspec.to_builtins(report)), flush=True)
 
 
 class Game:

@@ -16,6 +16,8 @@ from engine_intelligence import ActivitySink, ActivitySubmission, Err, Intellige
 from engine_intelligence.providers.stream import Prompt, StreamProvider
 
 MIND = "mind"
+GATE_VARIABLE = "PROCESS_MINDS_GATE"
+STAGE_VARIABLE = "PROCESS_MINDS_STAGE"
 FIVE_MB = 5 * 1024 * 1024
 
 # A test that goes wrong must not leave one of these behind for ever.
@@ -77,12 +79,13 @@ class Kinds:
     async def block(prompt: Prompt) -> AsyncGenerator[str, None]:
         yield "blocking "
         await asyncio.sleep(0.05)
-        time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+        block()
 
     @staticmethod
     async def spin(prompt: Prompt) -> AsyncGenerator[str, None]:
         yield "spinning "
         await asyncio.sleep(0.05)
+        tell_stage()
         while True:
             pass
 
@@ -91,7 +94,8 @@ class Kinds:
         """Native code that never gives the interpreter lock back, here a match that backtracks for longer than anyone lives."""
         yield "holding "
         await asyncio.sleep(0.05)
-        re.match(r"(a*)*b", "a" * 64)
+        tell_stage()
+        re.match(r"(a|a)*b", "a" * 64)
 
     @staticmethod
     async def thread(prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -111,7 +115,7 @@ class Kinds:
     async def blocking_agents(prompt: Prompt) -> AsyncGenerator[str, None]:
         yield start_agents()
         await asyncio.sleep(0.05)
-        time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+        block()
 
     @staticmethod
     async def group(prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -181,6 +185,19 @@ class Kinds:
         )
 
 
+def tell_stage() -> None:
+    """Show a test that waits for it, by a file, that from here on nothing goes on in this thread."""
+    stage = os.environ.get(STAGE_VARIABLE)
+    if stage:
+        Path(stage).touch()
+
+
+def block() -> None:
+    """Block the thread that the event loop runs on."""
+    tell_stage()
+    time.sleep(AN_HOUR_S)
+
+
 def start_agents() -> str:
     """Start the tree of processes of `AGENT`, and return their pids."""
     agent = subprocess.Popen([sys.executable, "-S", "-E", "-c", AGENT], stdout=subprocess.PIPE)
@@ -231,7 +248,7 @@ def ann() -> StreamProvider:
 
 def patient() -> StreamProvider:
     """A factory that takes until there is a file: a Host that is not ready for as long as a test wants."""
-    gate = Path(os.environ["PROCESS_MINDS_GATE"])
+    gate = Path(os.environ[GATE_VARIABLE])
     while not gate.exists():
         time.sleep(0.005)
     return mind()
@@ -242,7 +259,7 @@ async def _never() -> None:
 
 
 async def _never_and_deaf() -> None:
-    time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+    block()
 
 
 def hangs_in_close() -> StreamProvider:
@@ -261,14 +278,14 @@ class Deaf:
     def start(self, submission: ActivitySubmission, sink: ActivitySink) -> Result[None, IntelligenceError]:
         sink.text("deaf ")
         threading.Thread(target=time.sleep, args=(AN_HOUR_S,), daemon=False).start()
-        asyncio.get_running_loop().call_later(0.05, time.sleep, AN_HOUR_S)
+        asyncio.get_running_loop().call_later(0.05, block)
         return Ok(None)
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
         return Ok(None)
 
     async def close(self) -> None:
-        time.sleep(AN_HOUR_S)  # noqa: ASYNC251 - what this is for
+        block()
 
 
 def deaf() -> Deaf:
