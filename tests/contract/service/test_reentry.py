@@ -127,3 +127,19 @@ def test_an_end_at_any_point_of_another_call_is_not_lost(
     call: Call, by: Call, expected: type[object]
 ) -> None:
     at_every_line(call, by, partial(check_end, expected))
+
+
+@pytest.mark.parametrize("call", [poll, submit, cancel, text, complete, fail, cancelled])
+@pytest.mark.spec("P5", "P2")
+def test_complete_at_any_point_of_another_call_says_whether_it_stands(call: Call) -> None:
+    said: list[bool] = []
+
+    def by(scene: Scene) -> None:
+        said.append(scene.provider.sinks["a-1"].complete("another"))
+
+    def check(scene: Scene) -> None:
+        scene.drain()
+        terminal = scene.told.terminal("a-1")
+        assert said[-1] is (isinstance(terminal, Completed) and terminal.output == "another")
+
+    at_every_line(call, by, check)
