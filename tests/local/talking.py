@@ -94,6 +94,12 @@ class Talk:
                 await asyncio.sleep(LOOK_S)
         return True
 
+    async def read_tokens(self) -> int | None:
+        """How many tokens of its prompt the first slot has read; `None` if it does nothing."""
+        async with connected(self.server) as client:
+            slot = (await client.get("/slots")).json()[0]
+        return int(slot["n_prompt_tokens_processed"]) if slot["is_processing"] else None
+
     async def busy_slots(self) -> int:
         async with connected(self.server) as client:
             slots = (await client.get("/slots")).json()

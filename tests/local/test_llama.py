@@ -109,6 +109,22 @@ def test_a_cancel_frees_the_slot_and_leaves_the_session_as_it_was(model_path: Pa
     asyncio.run(scenario())
 
 
+@pytest.mark.spec("S12")
+def test_a_cancel_frees_the_slot_while_the_input_is_still_being_read(model_path: Path) -> None:
+    async def scenario() -> None:
+        async with talking(model_path, Options(max_tokens=16, slots=1)) as talk:
+            ref = talk.submit(" ".join(f"word{number}" for number in range(450)))
+            while await talk.read_tokens() is None:
+                await talk.frame()
+            await talk.cancelled(ref)
+            read = 0
+            while (now := await talk.read_tokens()) is not None:
+                read = now
+            assert read < 450  # of more than one for each word
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.spec("P5")
 def test_an_activity_that_waits_for_a_slot_is_dropped_when_it_is_cancelled(model_path: Path) -> None:
     async def scenario() -> None:

@@ -12,8 +12,9 @@ import psutil
 import pytest
 from local.talking import LOOK_S, PATIENCE_S, connected, talking
 
+from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
-from engine_intelligence.providers.llama import Options
+from engine_intelligence.providers.llama import Options, chat_messages
 from engine_intelligence.providers.llama_server import LlamaServer, LlamaServers
 
 LONG = "Tell me a very long story about a knight, a castle and a dragon."
@@ -227,6 +228,27 @@ def test_the_server_is_open_to_nobody_else(model_path: Path) -> None:
             connection.laddr.ip for connection in process.net_connections() if connection.status == "LISTEN"
         }
         assert addresses == {"127.0.0.1"}
+        await server.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_follows_a_dropped_turn_is_not_read_again(model_path: Path) -> None:
+    turns = [
+        Turn(f"This is question {n}, asked by a stranger.", f"To question {n} I have no answer.")
+        for n in range(9)
+    ]
+
+    async def scenario() -> None:
+        server = LlamaServers().acquire(model_path, context=512, slots=1)
+        async with connected(server) as client:
+            usage = {}
+            for history in (turns, turns[1:]):
+                messages = chat_messages("You are a gatekeeper.", history, "And now?")
+                body = {"messages": messages, "max_tokens": 1}
+                answer = await client.post("/v1/chat/completions", json=body, timeout=PATIENCE_S)
+                usage = answer.json()["usage"]
+        assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] * 0.8
         await server.close()
 
     asyncio.run(scenario())

@@ -172,6 +172,9 @@ class LlamaProvider:
             seed=options.seed,
             stream=True,
             stream_options={"include_usage": True},
+            # The server sees that a connection was closed only when it writes to it. So let it write while it still reads the
+            # prompt: then a cancel frees the slot at the next step, and not when all is read.
+            extra_body={"return_progress": True},
         )
         finish: str | None = None
         usage: Usage | None = None
