@@ -20,8 +20,6 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACK
 TO_A_MODEL = re.compile(
     r"(?i)\byou are (?:a|an|the)\b|\bas an ai\b|\byour (?:role|task|job) is\b|\bpretend\b|\bin character\b"
 )
-    r"(?i)\byou are (?:a|an|the)\b|\bas an ai\b|\byour (?:role|task|job) is\b|\bpretend\b|\bstay in character\b"
-)
 
 
 def texts(tree: ast.Module) -> Iterator[ast.Constant]:
