@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine_intelligence.realm.connection import Transport
-from support.process_games import RAISED, Ending, Game, Plan
+from support.process_games import Game
 from support.process_marks import Mark, until
 from support.process_minds import STAGE_VARIABLE
+from support.process_plans import RAISED, Ending, Plan
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by signals")
 
@@ -203,6 +204,6 @@ def test_nothing_but_the_game_is_in_the_terminal_s_group(mark: Mark) -> None:
 
 def _is_game(process: psutil.Process) -> bool:
     try:
-        return "support.process_games" in process.cmdline()
+        return "support.process_plans" in process.cmdline()
     except psutil.Error:
         return False

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import pytest
 
 MARK_VARIABLE = "ENGINE_INTELLIGENCE_TEST_MARK"
 
@@ -23,7 +22,7 @@ def until(condition: Callable[[], bool], what: str, patience_s: float = PATIENCE
     end = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > end:
-            pytest.fail(f"this never came: {what}")
+            raise AssertionError(f"this never came: {what}")
         time.sleep(_PAUSE_S)
 
 
@@ -59,7 +58,7 @@ class Mark:
         lines: list[str] = []
         for process in self.alive():
             try:
-                lines.append(f"{process.pid} {process.status()} {' '.join(process.cmdline())[:100]}")
+                lines.append(f"{process.pid} {process.status()} {' '.join(process.cmdline())[:80]!r}")
             except psutil.Error:
                 continue
         return lines
@@ -69,7 +68,7 @@ class Mark:
         end = time.monotonic() + patience_s
         while left := self.listing():
             if time.monotonic() > end:
-                pytest.fail("still there: " + "; ".join(left))
+                raise AssertionError("still there: " + "; ".join(left))
             time.sleep(_PAUSE_S)
 
     def kill(self) -> None:
