@@ -93,6 +93,7 @@ class HeadlessFace:
         """See `Face`."""
         if self._dialogue.busy:
             return
+        self._printer.update()  # what there is to be told comes before what is said next
         if not self._lines or self._dialogue.closed_reason is not None:
             yield Quit()
         else:
@@ -127,6 +128,7 @@ class TerminalFace:
     def wishes(self, now: float) -> Iterable[Wish]:
         """See `Face`."""
         dialogue, lines = self._dialogue, self._lines
+        self._printer.update()
         if dialogue.closed_reason is not None:
             yield Quit()
         while self._interrupts.take():

@@ -30,6 +30,7 @@ from engine_intelligence.cli.play.story import (
     INSTRUCTIONS,
     MAX_TOKENS,
     SCRIPTED_TEXT,
+    TEMPERATURE,
     Story,
     gatekeeper_words,
 )
@@ -46,7 +47,7 @@ from engine_intelligence.cli.speaker import (
 from engine_intelligence.cli.terminal import HeadlessFace, TerminalFace
 
 DEFAULTS = {
-    "llama": {"instructions": INSTRUCTIONS, "max_tokens": MAX_TOKENS},
+    "llama": {"instructions": INSTRUCTIONS, "max_tokens": MAX_TOKENS, "temperature": TEMPERATURE},
     "scripted": {"text": SCRIPTED_TEXT, "interval_s": 0.05},
 }
 
@@ -126,6 +127,8 @@ def _play_in_window(
     speaker: Speaker, loaded: Loaded, save_file: SaveFile, lines: list[str], screenshot: Path | None
 ) -> Story:
     story = _story("Esc", loaded, quits_at_once=False)
+    if loaded.message is not None:
+        say(loaded.message)  # in full, and still there when the window is closed
     meter = FrameMeter()
     try:
         with open_window(story, meter, lines=lines, screenshot=screenshot) as window:

@@ -15,18 +15,19 @@ REFUSING = frozenset(
 
 
 def judge(completed_text: str) -> bool:
-    """Whether a completed answer opens the gate: a statement in it grants passage, and nothing in it refuses or adds an if.
+    """Whether a completed answer opens the gate: a statement in it grants passage, and nothing there or later refuses it.
 
-    A gate that stays shut in doubt can be asked again; so a question ("Do you wish to pass?") grants nothing.
+    A condition ("unless", "if") counts as a refusal, and a question ("Do you wish to pass?") grants nothing: a gate that stays
+    shut in doubt can be asked again.
     """
-    text = completed_text.lower().replace("’", "'")
-    words = _WORD.findall(text)
-    if any(word in REFUSING or word.endswith("n't") for word in words):
-        return False
-    return any(
-        not sentence.rstrip("\"'”’)]* ").endswith("?") and not GRANTING.isdisjoint(_WORD.findall(sentence))
-        for sentence in _SENTENCE.findall(text)
-    )
+    opens = False
+    for sentence in _SENTENCE.findall(completed_text.lower().replace("’", "'")):
+        words = _WORD.findall(sentence)
+        if any(word in REFUSING or word.endswith("n't") for word in words):
+            opens = False
+        elif not GRANTING.isdisjoint(words) and not sentence.rstrip("\"'”’)]* ").endswith("?"):
+            opens = True
+    return opens
 
 
 def whole_sentences(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from importlib import resources
+
 import pygame
 
 from engine_intelligence.cli.dialogue import Answer, Dialogue
@@ -37,11 +40,16 @@ _REFRESH_FRAMES = 15
 _CACHED_TEXTS = 256
 
 
+def _bundled_font() -> io.BytesIO:
+    """The font that comes with pygame, in memory: a font over a file holds its descriptor even after `pygame.quit`."""
+    return io.BytesIO((resources.files(pygame) / pygame.font.get_default_font()).read_bytes())
+
+
 class Type:
     """One size of the bundled font. It is rendered at twice the size and scaled down: its spacing is uneven at small sizes."""
 
     def __init__(self, size: int) -> None:
-        self._font = pygame.font.Font(None, 2 * size)
+        self._font = pygame.font.Font(_bundled_font(), 2 * size)
         self.height = self._font.get_height() // 2
         self._cache: dict[tuple[str, Colour], pygame.Surface] = {}
 

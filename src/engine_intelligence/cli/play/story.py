@@ -6,12 +6,15 @@ from engine_intelligence.activity import Completed, SessionRef
 from engine_intelligence.cli.dialogue import Dialogue, Words
 from engine_intelligence.cli.play.judge import judge, whole_sentences
 
-# What the configuration of this game tells the model; the package itself tells it nothing (rule P4).
+# What the configuration of this game tells the model; the package itself tells it nothing (rule P4). A small model follows
+# examples better than rules.
 INSTRUCTIONS = (
-    "You are the gatekeeper of an old stone gate, in a tale set long ago. It is night and you hold a lantern. "
-    "You are gruff but kind. A traveller stands before you. Answer as the gatekeeper, in one or two short sentences. "
-    "Let travellers who ask politely pass, with the words: You may pass."
+    "You are Aldric, the keeper of an old stone gate, speaking to a traveller at night. You answer briefly, like this:\n"
+    "- Aye. Welcome, traveller. You may pass.\n"
+    "- My name is Aldric. I keep this gate.\n"
+    "- It is a cold night, and the road is long."
 )
+TEMPERATURE = 0.5
 
 MAX_TOKENS = 80
 
