@@ -207,6 +207,14 @@ class Spiteful:
     __str__ = __repr__ = __len__ = __bool__ = __iter__ = __eq__ = __hash__ = __getattr__ = _raise
 
 
+class SpitefulText(str):
+    def _raise(self, *_: object) -> Any:
+        raise RuntimeError("do not look at me")
+
+    __str__ = __repr__ = __len__ = __bool__ = __eq__ = __hash__ = __format__ = _raise
+    encode = isascii = _raise  # type: ignore[assignment]
+
+
 NONSENSE: dict[str, object] = {
     "None": None,
     "int": 7,
@@ -214,6 +222,7 @@ NONSENSE: dict[str, object] = {
     "list": ["Halt!"],
     "object": object(),
     "spiteful": Spiteful(),
+    "spiteful text": SpitefulText("Halt!"),
     "class": RuntimeError,
 }
 nonsense = pytest.mark.parametrize("value", NONSENSE.values(), ids=list(NONSENSE))
@@ -357,3 +366,18 @@ def test_threads_that_speak_while_the_service_closes_raise_nothing() -> None:
         thread.join(JOIN_S)
     assert raised == []
     assert scene.runtime.poll() == []
+
+
+@pytest.mark.spec("P2")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sink_does_not_raise_for_a_host_that_cannot_be_woken(method: str) -> None:
+    def wake() -> None:
+        raise RuntimeError("the event loop is closed")
+
+    scene = make_scene()
+    id, sink = scene.begin()
+    scene.runtime.listen(wake)
+    say(sink, method)
+    scene.runtime.listen(None)
+    scene.drain()
+    assert len(scene.told.events(id)) == 1
