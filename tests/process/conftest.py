@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-
-from engine_intelligence.realm.connection import Transport
 from support.process_marks import Mark
 from support.process_start import Starter
+
+from engine_intelligence.realm.connection import Transport
 
 _TRANSPORTS: tuple[Transport, ...] = ("socket", "loopback") if os.name == "posix" else ("loopback",)
 

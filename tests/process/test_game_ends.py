@@ -7,12 +7,12 @@ from pathlib import Path
 import psutil
 import pytest
 from msgspec.structs import replace
-
-from engine_intelligence.realm.connection import Transport
 from support.process_games import Game
 from support.process_marks import Mark, until
 from support.process_minds import STAGE_VARIABLE
 from support.process_plans import RAISED, Ending, Plan
+
+from engine_intelligence.realm.connection import Transport
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by signals")
 
@@ -112,7 +112,9 @@ def test_agents_that_are_left_over_are_those_that_the_test_means(mark: Mark) -> 
 
 @pytest.mark.spec("H5")
 @pytest.mark.parametrize("ending", [ending for ending, _ in ENDINGS])
-@pytest.mark.parametrize("blocked", [False, True], ids=["while agents work", "while agents work and it blocks"])
+@pytest.mark.parametrize(
+    "blocked", [False, True], ids=["while agents work", "while agents work and it blocks"]
+)
 def test_a_game_that_ends_takes_its_host_along(
     mark: Mark, stage: Path, blocked: bool, ending: Ending
 ) -> None:

@@ -8,14 +8,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-from engine_intelligence import (
-    Deadlines,
-    HostConnection,
-    IntelligenceEvent,
-    IntelligencePortClient,
-    TextDelta,
-)
 from support.process_marks import PATIENCE_S, Mark, until
 from support.process_minds import MIND, STAGE_VARIABLE
 from support.process_play import (
@@ -25,11 +17,21 @@ from support.process_play import (
     closed_because,
     code_of_close,
     frames,
+    refusal,
     submitted,
     until_host_is_gone,
     until_text,
 )
 from support.process_start import Starter
+
+from engine_intelligence import (
+    Deadlines,
+    HostConnection,
+    IntelligenceEvent,
+    IntelligencePortClient,
+    Ok,
+    TextDelta,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="ends processes by signals")
 
@@ -120,7 +122,9 @@ def test_the_client_is_closed_with_a_reason_when_its_host_is(start: Starter, end
 
 
 @pytest.mark.spec("H6", "C7")
-@pytest.mark.parametrize(("end", "words"), [(left, "exit code 7"), (crashed, "signal 11"), (killed, "killed")])
+@pytest.mark.parametrize(
+    ("end", "words"), [(left, "exit code 7"), (crashed, "signal 11"), (killed, "killed")]
+)
 def test_the_reason_says_how_the_host_ended(start_auto: Starter, end: End, words: str) -> None:
     connection, client = talking(start_auto)
     end(connection, client)
@@ -149,9 +153,7 @@ def test_a_submit_after_the_end_of_the_host_gives_closed(start: Starter) -> None
     connection, client = talking(start)
     killed(connection, client)
     until(lambda: client.closed, "the end of the client")
-    result = client.submit("anyone?")
-    assert not result.ok
-    assert result.error.code == "intelligence-closed"
+    assert refusal(client.submit("anyone?")).code == "intelligence-closed"
 
 
 @pytest.mark.spec("C5")
@@ -161,8 +163,7 @@ def test_a_submit_that_meets_the_end_of_the_host_gives_closed(start: Starter) ->
     until_host_is_gone(connection)
     # Nobody has looked yet: this call is the one that finds out, or the next if text still lay there.
     results = [client.submit(f"anyone {n}?") for n in range(3)]
-    assert not results[-1].ok
-    assert results[-1].error.code == "intelligence-closed"
+    assert refusal(results[-1]).code == "intelligence-closed"
 
 
 @pytest.mark.spec("C5")
@@ -174,8 +175,7 @@ def test_a_cancel_that_meets_the_end_of_the_host_gives_closed(start: Starter) ->
     os.kill(connection.pid, signal.SIGKILL)
     until_host_is_gone(connection)
     results = [client.cancel(talk.id) for _ in range(3)]
-    assert not results[-1].ok
-    assert results[-1].error.code == "intelligence-closed"
+    assert refusal(results[-1]).code == "intelligence-closed"
 
 
 @pytest.mark.spec("C4", "C5")
@@ -269,9 +269,7 @@ def test_kill_9_of_a_host_takes_its_group_along(start: Starter, mark: Mark) -> N
 
 @pytest.mark.spec("H6")
 @pytest.mark.parametrize("end", [terminated, interrupted], ids=["SIGTERM", "SIGINT"])
-def test_a_host_that_is_told_to_stop_takes_its_agents_along(
-    start: Starter, mark: Mark, end: End
-) -> None:
+def test_a_host_that_is_told_to_stop_takes_its_agents_along(start: Starter, mark: Mark, end: End) -> None:
     connection = start()
     client = connection.client(MIND)
     submitted(client, "agents")
@@ -385,7 +383,7 @@ def test_no_call_waits_for_a_frozen_host_whose_pipe_is_full(start: Starter) -> N
         while client.close_reason is None and calls < 5000:
             started = client.submit("x" * client.limits.max_input_chars)
             client.poll()
-            client.cancel(started.value.id if started.ok else talk.id)
+            client.cancel(started.value.id if isinstance(started, Ok) else talk.id)
             calls += 3
     assert calls > 0
     os.kill(connection.pid, signal.SIGKILL)
@@ -553,5 +551,3 @@ def test_twenty_hosts_one_after_the_other_leave_no_descriptor_and_no_temporary_f
         assert connection.close().wait(PATIENCE_S)
     assert psutil.Process().num_fds() == before
     assert list(tmp_path.iterdir()) == []
-
-

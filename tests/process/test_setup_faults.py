@@ -4,18 +4,19 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from engine_intelligence import Deadlines
 from support.process_marks import Mark
 from support.process_play import (
     MINDS,
     answer,
     closed_because,
     code_of_close,
+    refusal,
     submitted,
     until_host_is_gone,
 )
 from support.process_start import Starter
+
+from engine_intelligence import Deadlines
 
 GOOD = f"""
 [providers.ann]
@@ -127,7 +128,9 @@ def test_a_bad_file_closes_the_client_with_what_to_do(
 
 
 @pytest.mark.spec("H4")
-def test_a_file_that_is_not_there_closes_the_client_with_its_path(start_auto: Starter, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_closes_the_client_with_its_path(
+    start_auto: Starter, tmp_path: Path
+) -> None:
     client = start_auto(str(tmp_path / "ghost.toml")).client("ann")
     message = closed_because(client)
     assert str(tmp_path / "ghost.toml") in message
@@ -166,7 +169,9 @@ def test_a_provider_that_cannot_be_made_says_what_to_do_and_the_others_go_on(
 
 
 @pytest.mark.spec("H4")
-def test_a_provider_that_the_host_does_not_have_says_which_it_has_and_the_others_go_on(start: Starter) -> None:
+def test_a_provider_that_the_host_does_not_have_says_which_it_has_and_the_others_go_on(
+    start: Starter,
+) -> None:
     connection = start(f"{MINDS}:cast_of_three")
     message = closed_because(connection.client("dan"))
     assert answer(connection.client("ann"), "go on") == "go on "
@@ -213,9 +218,8 @@ def test_the_reason_is_there_also_for_who_submits_after_the_host_has_gone(start:
     connection = start(f"{MINDS}:raises")
     client = connection.client("mind")
     until_host_is_gone(connection)
-    result = client.submit("anyone?")
-    assert not result.ok
-    assert "the moon is in the wrong house" in str(result.error.detail.message)
+    error = refusal(client.submit("anyone?"))
+    assert "the moon is in the wrong house" in str(error.detail.message)
 
 
 @pytest.mark.spec("H4")

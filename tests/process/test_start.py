@@ -8,13 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-from engine_intelligence import Deadlines, Err, IntelligenceLimits, spawn_host
-from engine_intelligence.realm.connection import Transport
 from support.process_marks import Mark, until
 from support.process_minds import GATE_VARIABLE, descriptors
 from support.process_play import MINDS, answer, closed_because, submitted, text_of, until_text
 from support.process_start import Starter
+
+from engine_intelligence import Deadlines, Err, IntelligenceLimits, spawn_host
+from engine_intelligence.realm.connection import Transport
 
 TWO_OF_THREE = f"""
 [limits]
@@ -76,8 +76,13 @@ def test_what_is_cancelled_before_the_host_is_ready_never_speaks(start: Starter,
     assert client.cancel(started.id).ok
     gate.touch()
     types: list[str] = []
-    until(lambda: bool(types.extend(e.type for e in client.poll()) or types), "a terminal")
-    assert types[-1] == "cancelled"
+
+    def ended() -> bool:
+        types.extend(event.type for event in client.poll())
+        return bool(types)
+
+    until(ended, "a terminal")
+    assert types == ["cancelled"]
 
 
 @pytest.mark.spec("H1", "C6")

@@ -120,7 +120,7 @@ class Kinds:
     @staticmethod
     async def group(prompt: Prompt) -> AsyncGenerator[str, None]:
         """One subprocess that stays in the Host's group."""
-        yield f"{subprocess.Popen(['sleep', '3600']).pid} "
+        yield f"{(await asyncio.create_subprocess_exec('sleep', '3600')).pid} "
         async for text in Kinds.talk(prompt):
             yield text
 
@@ -129,8 +129,9 @@ class Kinds:
         """Twenty short-lived processes whose parent ends first, and then the number that is still listed."""
         for _ in range(20):
             await (await asyncio.create_subprocess_exec("sh", "-c", "sleep 0.01 &")).wait()
-        for _ in range(400):
-            left = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        left: list[str] = []
+        for _ in range(2000):
+            left = children()
             if not left:
                 break
             await asyncio.sleep(0.005)
@@ -176,7 +177,7 @@ class Kinds:
             {
                 "environment": dict(os.environ),
                 "child_environment": out.decode(errors="replace").split("\0"),
-                "arguments": Path("/proc/self/cmdline").read_text().split("\0"),
+                "arguments": arguments(),
                 "descriptors": descriptors(),
                 "child_descriptors": await child_descriptors(),
                 "stdin": sys.stdin.read(),
@@ -203,6 +204,16 @@ def start_agents() -> str:
     agent = subprocess.Popen([sys.executable, "-S", "-E", "-c", AGENT], stdout=subprocess.PIPE)
     assert agent.stdout is not None
     return agent.stdout.readline().decode().strip() + " "
+
+
+def children() -> list[str]:
+    """The pids of the children of this process, also of those that are dead and not reaped."""
+    return Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+
+
+def arguments() -> list[str]:
+    """The command line of this process."""
+    return Path("/proc/self/cmdline").read_text().split("\0")
 
 
 def descriptors() -> list[str]:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, TextDelta, spawn_host
+from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, Ok, TextDelta, spawn_host
 from engine_intelligence.realm.connection import Transport
 
 # Like that of the tests; not theirs, so that a game starts without what tests need.
@@ -58,7 +58,7 @@ def main(plan: Plan) -> None:
     texts: dict[str, str] = {}
     for each in plan.inputs:
         started = client.submit(each)
-        assert started.ok
+        assert isinstance(started, Ok)
         texts[started.value.id] = ""
         if plan.waits_for_text:
             _until_text(client, texts, started.value.id)

@@ -11,10 +11,14 @@ from engine_intelligence import (
     Cancelled,
     Completed,
     Deadlines,
+    Err,
     Failed,
     HostConnection,
+    IntelligenceError,
     IntelligenceEvent,
     IntelligencePortClient,
+    Ok,
+    Result,
     TextDelta,
 )
 from support.process_marks import PATIENCE_S, until
@@ -27,10 +31,17 @@ MINDS = "support.process_minds"
 
 def submitted(client: IntelligencePortClient, input: str) -> ActivityRef:
     """Submit, and fail the test if that is refused."""
-    result = client.submit(input)
-    if not result.ok:
-        pytest.fail(f"refused: {result.error}, {client.close_reason}")
-    return result.value
+    match client.submit(input):
+        case Ok(started):
+            return started
+        case Err(error):
+            pytest.fail(f"refused: {error}")
+
+
+def refusal(result: Result[object, IntelligenceError]) -> IntelligenceError:
+    """The error of what must have been refused."""
+    assert isinstance(result, Err)
+    return result.error
 
 
 def text_of(events: list[IntelligenceEvent]) -> str:
@@ -74,9 +85,7 @@ def closed_because(client: IntelligencePortClient) -> str:
 def code_of_close(client: IntelligencePortClient) -> str | None:
     """The name of the reason for which a client is closed, as a refused submit tells it."""
     until(lambda: client.closed, f"the end of {client.provider_id}")
-    result = client.submit("anyone?")
-    assert not result.ok
-    return result.error.detail.reason
+    return refusal(client.submit("anyone?")).detail.reason
 
 
 def until_host_is_gone(connection: HostConnection) -> None:
