@@ -89,6 +89,16 @@ def test_as_many_activities_are_served_as_a_poll_may_return(n: int) -> None:
 
 
 @pytest.mark.spec("S9")
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_an_end_does_not_jump_the_queue(n: int) -> None:
+    scene = crowd(4, 5)
+    for sink in scene.provider.sinks.values():
+        sink.complete("whole")
+    events = [event for _ in range(4 // n) for event in scene.poll(n)]
+    assert [event.type for event in events] == ["text-delta"] * 4
+
+
+@pytest.mark.spec("S9")
 def test_polls_of_one_go_round() -> None:
     scene = crowd(4, 1)
     assert sorted(scene.poll(1)[0].activity_id for _ in range(4)) == ["a-1", "a-2", "a-3", "a-4"]
