@@ -65,6 +65,7 @@ class HostServer:
                 self._provider(provider_id),
                 limits=self._plan.providers[provider_id].limits,
                 deadlines=self._plan.deadlines,
+                clock=asyncio.get_running_loop().time,
             )
         except SetupError as error:
             _refuse(channel, error.reason, error.message)

@@ -10,6 +10,7 @@ client holds nothing and sends nothing.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Never, assert_never
 
@@ -132,6 +133,7 @@ class IntelligencePortClient:
         self._create_activity_id = create_activity_id
         self._create_session_id = create_session_id
         self._activities: dict[str, _Activity] = {}
+        self._by_age: deque[_Activity] = deque()  # in order of their submission, and so of their deadlines
         self._queue = DeliveryQueue(limits.max_pending_events_per_activity, self._forget)
         self._credit = RealmCredit(limits.max_poll_events)
         self._closed: IntelligenceError | None = None
@@ -156,6 +158,11 @@ class IntelligencePortClient:
     def held_activities(self) -> int:
         """How many Activities hold a place: submitted, and their terminal not polled yet (rule S8)."""
         return len(self._activities)
+
+    @property
+    def pending_events(self) -> int:
+        """How many events have arrived and not been polled."""
+        return len(self._queue)
 
     @property
     def closed(self) -> bool:
@@ -199,7 +206,9 @@ class IntelligencePortClient:
         if isinstance(identified, Err):
             return identified
         submission = identified.value
-        self._activities[submission.id] = _Activity(submission.id, self._clock())
+        activity = _Activity(submission.id, self._clock())
+        self._activities[submission.id] = activity
+        self._by_age.append(activity)
         if not self._send(Submit(submission)):
             return Err(self._reason())
         return Ok(ActivityRef(submission.id, submission.session))
@@ -278,11 +287,10 @@ class IntelligencePortClient:
             self._silence.heard(self._clock())
             for message in messages:
                 self._receive(message)
-        elif self._heartbeats:
-            if self._silence.looked(self._clock()):
-                text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
-                self._end(closed("unresponsive", text))
-        elif self._activities and not self._host_spoke:
+        elif self._heartbeats and self._silence.looked(self._clock()):
+            text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
+            self._end(closed("unresponsive", text))
+        if self._by_age:
             self._expire()
 
     def _receive(self, message: HostMessage) -> None:
@@ -358,11 +366,26 @@ class IntelligencePortClient:
         return Hello(PROTOCOL_VERSION, self._provider_id, limits, FEATURES)
 
     def _expire(self) -> None:
-        """A Host that is still starting keeps no deadlines yet, so this side does."""
-        now, most_s = self._clock(), self._deadlines.first_text_s
-        for activity in tuple(self._activities.values()):
-            if not activity.ended and now - activity.submitted_at >= most_s:
-                cause = f"the Host did not start within {most_s:g} seconds"
+        """Give up what the Host does not end.
+
+        While it is still starting it keeps no deadlines, so this side keeps `first_text_s` for it. Later it keeps
+        them itself, and this side only gives up what is overdue by more than any grace: so every Activity ends,
+        whatever the Host has lost or forgotten (rule S6).
+        """
+        by_age = self._by_age
+        while by_age and by_age[0].ended:
+            by_age.popleft()
+        if not by_age:
+            return
+        deadlines, now = self._deadlines, self._clock()
+        if self._host_spoke:
+            most_s, what = deadlines.activity_s + deadlines.close_grace_s, "end this"
+        else:
+            most_s, what = deadlines.first_text_s, "start"
+        while by_age and now - by_age[0].submitted_at >= most_s:
+            activity = by_age.popleft()
+            if not activity.ended:
+                cause = f"the Host did not {what} within {most_s:g} seconds"
                 error = provider_failed(self._provider_id, cause, reason="timeout")
                 self._abandon(activity, Failed(activity.pending.activity_id, 0, intelligence_failure(error)))
 
@@ -404,6 +427,7 @@ class IntelligencePortClient:
         if self._closed is None:
             self._closed = reason
             self._activities.clear()
+            self._by_age.clear()
             self._queue.clear()
         if release:
             self._release_port()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from importlib import resources
 
 import pygame
@@ -28,6 +29,9 @@ BUBBLE_PADDING = 16
 BUBBLE_LINES = 5
 _LINE_HEIGHT = 26
 _HEADER_HEIGHT = 24
+
+# There is no room for them in a bubble.
+_EMPTY_LINES = re.compile(r"\n\s*\n")
 
 # The graph shows 0 to 25 ms, so that the 16.7 ms line is at two thirds of its height.
 _GRAPH_TOP_NS = FRAME_NS * 3 // 2
@@ -106,7 +110,9 @@ class Bubble:
         pygame.draw.polygon(surface, _PARCHMENT, tail)
         left, top, width, _ = box.inset(BUBBLE_PADDING)
         header = f"{dialogue.words.name}, asked “{answer.question}”"
-        self._header.draw(surface, self._header.fitted(header, width), _FADED, left, top - 4)
+        earlier = "…" if len(self.wrapped.lines()) > BUBBLE_LINES else ""
+        self._header.draw(surface, earlier, _FADED, left + width - self._header.width(earlier), top - 4)
+        self._header.draw(surface, self._header.fitted(header, width - 24), _FADED, left, top - 4)
         colour = _INK if answer.outcome is None or answer.outcome.startswith("completed") else _FADED
         for number, line in enumerate(lines):
             self._text.draw(surface, line, colour, left, top + _HEADER_HEIGHT - 4 + number * _LINE_HEIGHT)
@@ -119,12 +125,8 @@ class Bubble:
                 if answer.outcome is None
                 else [f"({answer.outcome.partition(':')[0]})"]
             )
-        self.wrapped.update(answer.text.strip())
-        lines = self.wrapped.lines(BUBBLE_LINES + 1)
-        if len(lines) > BUBBLE_LINES:
-            lines = lines[1:]
-            lines[0] = self._text.fitted(f"… {lines[0]}", BUBBLE.width - 2 * BUBBLE_PADDING)
-        return lines
+        self.wrapped.update(_EMPTY_LINES.sub("\n", answer.text.lstrip()))
+        return self.wrapped.lines(BUBBLE_LINES)
 
 
 class Metrics:
@@ -234,7 +236,7 @@ def _metric_rows(dialogue: Dialogue, meter: FrameMeter) -> list[tuple[str, str, 
 def _state(dialogue: Dialogue) -> tuple[str, Colour]:
     answer = dialogue.answer
     if answer is not None and answer.outcome is not None:
-        return f"ended with {answer.outcome}", _RED if answer.failed else _LIGHT
+        return f"ended with {answer.outcome.partition(',')[0]}", _RED if answer.failed else _LIGHT
     return dialogue.phase, _AMBER if dialogue.busy else _LIGHT
 
 

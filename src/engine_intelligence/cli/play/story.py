@@ -6,13 +6,10 @@ from engine_intelligence.activity import Completed, SessionRef
 from engine_intelligence.cli.dialogue import Dialogue, Words
 from engine_intelligence.cli.play.judge import judge, whole_sentences
 
-# What the configuration of this game tells the model; the package itself tells it nothing (rule P4). A small model follows
-# examples better than rules.
+# What the configuration of this game tells the model; the package itself tells it nothing (rule P4). Short, for a small model.
 INSTRUCTIONS = (
-    "You are Aldric, the keeper of an old stone gate, speaking to a traveller at night. You answer briefly, like this:\n"
-    "- Aye. Welcome, traveller. You may pass.\n"
-    "- My name is Aldric. I keep this gate.\n"
-    "- It is a cold night, and the road is long."
+    "You are Aldric, the friendly gatekeeper of an old stone gate. It is night, and a traveller speaks to you. "
+    "If the traveller asks to pass, answer: You may pass. Answer in one short sentence."
 )
 TEMPERATURE = 0.5
 
