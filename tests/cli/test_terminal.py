@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -82,6 +83,11 @@ def test_a_completed_text_that_is_not_what_streamed_is_printed_whole() -> None:
     assert "Gatekeeper: Hm.\nGatekeeper: No.\n" in printed
 
 
+def test_an_answer_goes_on_in_a_line_of_its_own_after_a_notice() -> None:
+    _, printed = terminal(says("One", " two"), lines=TypedLines("First", "Second", None, None))
+    assert "Gatekeeper: two\n" in printed
+
+
 def test_what_looks_like_markup_is_printed_as_it_is() -> None:
     _, printed = headless(says("[red]No[/red] [/]"), lines=["One"])
     assert "Gatekeeper: [red]No[/red] [/]\n" in printed
@@ -114,11 +120,11 @@ def test_ctrl_c_cancels_an_answer_and_another_one_quits() -> None:
     face = TerminalFace(play.story, TypedLines("First", *[None] * 9), interrupts, io.StringIO())
     play.frame(*face.wishes(0.0))
     with interrupts.watched():
-        os.kill(os.getpid(), 2)
+        signal.raise_signal(signal.SIGINT)
     play.frame(*face.wishes(0.0))
     assert [answer.outcome for answer in play.story.answers] == ["cancelled"]
     with interrupts.watched():
-        os.kill(os.getpid(), 2)
+        signal.raise_signal(signal.SIGINT)
     play.frame(*face.wishes(0.0))
     assert play.story.quitting
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 import tempfile
@@ -157,7 +158,11 @@ def run_silently(speaker: Speaker, *, seconds: float) -> tuple[Dialogue, FrameMe
     """Ask one question after the other for so many seconds, at least one, and show nothing. Raises as `start_host` does."""
     dialogue = Dialogue(Words("Doctor", "", "", None, ""))
     meter = FrameMeter()
-    with start_host(speaker) as host:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as data,
+        # What is said here belongs in no conversation of the user's.
+        start_host(speaker, environment={**os.environ, DATA_VARIABLE: data}) as host,
+    ):
         client = host.client(speaker.provider_id)
         face = _SilentFace(dialogue, seconds)
         Loop(client, dialogue, face, closed_reason=lambda: client.close_reason, meter=meter).run()

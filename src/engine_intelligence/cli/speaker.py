@@ -138,12 +138,20 @@ def pull_with_bar(cache: ModelCache, name: str, console: Console) -> Path:
     return path
 
 
-def start_host(speaker: Speaker) -> HostConnection:
-    """Start the Host of a speaker. Raises `SetupError` if no process can be started, `ValueError` for bad options."""
+def start_host(speaker: Speaker, *, environment: Mapping[str, str] | None = None) -> HostConnection:
+    """Start the Host of a speaker, in `environment` or in that of the game.
+
+    Raises `SetupError` if no process can be started, `ValueError` for bad options.
+    """
     try:
         if speaker.options is None:
-            return spawn_host(speaker.source)
-        return spawn_host(speaker.source, provider_id=speaker.provider_id, options=speaker.options)
+            return spawn_host(speaker.source, environment=environment)
+        return spawn_host(
+            speaker.source,
+            provider_id=speaker.provider_id,
+            options=speaker.options,
+            environment=environment,
+        )
     except OSError as error:
         raise SetupError(
             "host-not-started",

@@ -36,7 +36,8 @@ class Printer:
             self._print_answer(answer)
         if dialogue.notice != self._notice:
             self._notice = dialogue.notice
-            if self._notice:
+            # Why the service closed is the outcome of the answer, and the last word of the command.
+            if self._notice and dialogue.closed_reason is None:
                 self.line(f"({self._notice})")
         self._out.flush()
 
@@ -60,10 +61,12 @@ class Printer:
             if not answer.text.startswith(self._printed):
                 self._end_line()  # a completed text that is another than what was streamed counts, and is said again
                 self._printed = ""
+            new = answer.text[len(self._printed) :]
             if not self._printed or self._fresh_line:
                 self._end_line()
                 self._write(f"{self._dialogue.words.name}: ")
-            self._write(answer.text[len(self._printed) :])
+                new = new.lstrip(" ")
+            self._write(new)
             self._printed = answer.text
         if answer.outcome is not None:
             self._finished = True
