@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from rich.progress import (
 
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.directories import cache_directory, data_directory
+from engine_intelligence.host.kinds import KINDS
 from engine_intelligence.models.cache import ModelCache
 from engine_intelligence.realm.connection import HostConnection, spawn_host
 
@@ -110,10 +112,13 @@ def _no_platformdirs() -> SetupError:
 
 
 def ensure_model(model: str, console: Console) -> Path | None:
-    """Fetch a model of the catalogue if it is not there, with a progress bar. `None` for the path of a file.
+    """Fetch a model of the catalogue if it is not there, with a progress bar. Raises `SetupError`.
 
-    Raises `SetupError`.
+    Returns `None` for the path of a file, and where the packages are missing that could run a model: nothing is fetched
+    then, and the Host says what to install.
     """
+    if any(find_spec(package) is None for package in KINDS["llama"].packages):
+        return None
     cache = model_cache()
     if model not in cache.catalogue:
         return None
