@@ -1,7 +1,7 @@
 """Lines fit, nothing is lost, and a text that grows is wrapped like one that was there at once."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine_intelligence.cli.play.wrap import WrappedText
@@ -42,6 +42,7 @@ def test_nothing_but_space_is_lost(text: str, width: int) -> None:
     assert "".join("".join(wrapped(text, width)).split()) == "".join(text.split())
 
 
+@example("aa  ", 1, [3])
 @given(texts, st.integers(1, 12), st.lists(st.integers(0, 60), max_size=8))
 def test_a_text_that_grows_is_wrapped_like_one_that_was_there_at_once(
     text: str, width: int, lengths: list[int]

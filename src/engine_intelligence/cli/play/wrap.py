@@ -21,6 +21,7 @@ class WrappedText:
         self._done: deque[str] = deque(maxlen=kept_lines)
         self._last = ""
         self._last_start = 0  # where the last line begins in the text
+        self._last_after_space = False  # whether the spaces there belong to the break before it
 
     def update(self, text: str) -> None:
         """Make these the lines of `text`."""
@@ -28,25 +29,34 @@ class WrappedText:
             return
         if not text.startswith(self._text):
             self._done.clear()
-            self._last, self._last_start = "", 0
+            self._last, self._last_start, self._last_after_space = "", 0, False
         self._text = text
         # All lines but the last are final: a line is broken by what is before the break.
-        position = self._last_start
+        position, after_space = self._last_start, self._last_after_space
         while True:
-            line, following = self._break(position)
+            start = position
+            if after_space:
+                while text.startswith(" ", start):
+                    start += 1
+                if text.startswith(
+                    "\n", start
+                ):  # the paragraph ends in spaces, which make no line of their own
+                    position, after_space = start + 1, False
+                    continue
+            line, following, broken_at_space = self._break(start)
             if following is None:
-                self._last, self._last_start = line, position
+                self._last, self._last_start, self._last_after_space = line, position, after_space
                 return
             self._done.append(line)
-            position = following
+            position, after_space = following, broken_at_space
 
     def lines(self, most: int | None = None) -> list[str]:
         """The lines, or the last `most` of them."""
         lines = [*self._done, self._last] if self._last else list(self._done)
         return lines if most is None else lines[-most:]
 
-    def _break(self, start: int) -> tuple[str, int | None]:
-        """The line that begins at `start`, and where the next one begins; `None` if this is the last."""
+    def _break(self, start: int) -> tuple[str, int | None, bool]:
+        """The line that begins at `start`, where the next one begins (`None`: nowhere), and if it begins with spaces."""
         text = self._text
         end = text.find("\n", start)
         paragraph_end = len(text) if end < 0 else end
@@ -59,16 +69,11 @@ class WrappedText:
                 break
             fits = candidate
         if fits == paragraph_end:
-            return text[start:paragraph_end], None if end < 0 else end + 1
+            return text[start:paragraph_end], None if end < 0 else end + 1, False
         if fits > start:
-            following = fits
-            while following < paragraph_end and text[following] == " ":
-                following += 1
-            if following == paragraph_end and end >= 0:
-                following += 1  # what was left of the paragraph was spaces: they make no line of their own
-            return text[start:fits], following
+            return text[start:fits], fits, True
         cut = self._longest(start, min(paragraph_end, start + self._width))
-        return text[start:cut], cut
+        return text[start:cut], cut, False
 
     def _longest(self, start: int, end: int) -> int:
         """The end of the longest piece from `start` that fits; at least one character, or nothing would ever fit."""
