@@ -12,6 +12,7 @@ from support.process_marks import PATIENCE_S, Mark, until
 from support.process_minds import MIND, STAGE_VARIABLE
 from support.process_play import (
     MINDS,
+    QUICK,
     NothingWaits,
     answer,
     closed_because,
@@ -31,7 +32,9 @@ from engine_intelligence import (
     IntelligencePortClient,
     Ok,
     TextDelta,
+    spawn_host,
 )
+from engine_intelligence.realm.connection import Transport
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="ends processes by signals")
 
@@ -179,8 +182,8 @@ def test_a_cancel_that_meets_the_end_of_the_host_gives_closed(start: Starter) ->
 
 
 @pytest.mark.spec("C4", "C5")
-def test_a_closed_client_polls_nothing_and_holds_nothing(start: Starter) -> None:
-    connection, client = talking(start)
+def test_a_closed_client_polls_nothing_and_holds_nothing(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     killed(connection, client)
     closed_because(client)
     assert client.poll() == []
@@ -269,8 +272,10 @@ def test_kill_9_of_a_host_takes_its_group_along(start: Starter, mark: Mark) -> N
 
 @pytest.mark.spec("H6")
 @pytest.mark.parametrize("end", [terminated, interrupted], ids=["SIGTERM", "SIGINT"])
-def test_a_host_that_is_told_to_stop_takes_its_agents_along(start: Starter, mark: Mark, end: End) -> None:
-    connection = start()
+def test_a_host_that_is_told_to_stop_takes_its_agents_along(
+    start_auto: Starter, mark: Mark, end: End
+) -> None:
+    connection = start_auto()
     client = connection.client(MIND)
     submitted(client, "agents")
     until_text(client)
@@ -293,8 +298,8 @@ def test_a_second_signal_ends_a_host_at_once(start_auto: Starter, source: str) -
 
 
 @pytest.mark.spec("H6")
-def test_all_clients_of_a_host_that_ends_are_closed(start: Starter) -> None:
-    connection = start(f"{MINDS}:cast_of_three")
+def test_all_clients_of_a_host_that_ends_are_closed(start_auto: Starter) -> None:
+    connection = start_auto(f"{MINDS}:cast_of_three")
     clients = [connection.client(name) for name in ("ann", "bob", "cy")]
     for client in clients:
         answer(client, "hello")
@@ -303,16 +308,16 @@ def test_all_clients_of_a_host_that_ends_are_closed(start: Starter) -> None:
 
 
 @pytest.mark.spec("H6")
-def test_a_client_made_after_the_end_of_the_host_is_closed(start: Starter) -> None:
-    connection, client = talking(start)
+def test_a_client_made_after_the_end_of_the_host_is_closed(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     killed(connection, client)
     closed_because(client)
     assert closed_because(connection.client("another"))
 
 
 @pytest.mark.spec("H6", "C7")
-def test_the_connection_of_a_host_that_ended_says_why(start: Starter) -> None:
-    connection, client = talking(start)
+def test_the_connection_of_a_host_that_ended_says_why(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     killed(connection, client)
     until(lambda: connection.closed, "the end of the connection")
     assert "Host ended" in str(connection.close_reason)
@@ -332,19 +337,19 @@ def test_a_terminal_that_was_sent_before_the_end_is_delivered(start: Starter) ->
 
 
 @pytest.mark.spec("H6", "P5")
-def test_a_new_host_carries_on_after_the_old_one_was_killed(start: Starter) -> None:
-    connection, client = talking(start)
+def test_a_new_host_carries_on_after_the_old_one_was_killed(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     killed(connection, client)
     closed_because(client)
-    assert answer(start().client(MIND), "carry on") == "carry on "
+    assert answer(start_auto().client(MIND), "carry on") == "carry on "
 
 
 # A Host that is frozen
 
 
 @pytest.mark.spec("C5")
-def test_a_host_that_pauses_for_less_than_the_patience_goes_on(start: Starter) -> None:
-    connection, client = talking(start)
+def test_a_host_that_pauses_for_less_than_the_patience_goes_on(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     os.kill(connection.pid, signal.SIGSTOP)
     frames(6)
     os.kill(connection.pid, signal.SIGCONT)
@@ -353,8 +358,8 @@ def test_a_host_that_pauses_for_less_than_the_patience_goes_on(start: Starter) -
 
 
 @pytest.mark.spec("C5")
-def test_a_host_that_was_suspended_together_with_its_game_goes_on(start: Starter) -> None:
-    connection, client = talking(start)
+def test_a_host_that_was_suspended_together_with_its_game_goes_on(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     os.kill(connection.pid, signal.SIGSTOP)
     frames(120)  # in which the game does not look either
     os.kill(connection.pid, signal.SIGCONT)
@@ -362,8 +367,10 @@ def test_a_host_that_was_suspended_together_with_its_game_goes_on(start: Starter
 
 
 @pytest.mark.spec("C5")
-def test_a_host_is_not_given_up_for_an_impatience_shorter_than_its_ordinary_pulse(start: Starter) -> None:
-    client = start(deadlines=Deadlines(unresponsive_s=0.4)).client(MIND)
+def test_a_host_is_not_given_up_for_an_impatience_shorter_than_its_ordinary_pulse(
+    start_auto: Starter,
+) -> None:
+    client = start_auto(deadlines=Deadlines(unresponsive_s=0.4)).client(MIND)
     answer(client, "hello")
     for _ in range(120):
         client.poll()
@@ -390,8 +397,8 @@ def test_no_call_waits_for_a_frozen_host_whose_pipe_is_full(start: Starter) -> N
 
 
 @pytest.mark.spec("S8", "H6")
-def test_what_a_frozen_host_is_sent_is_bounded_by_what_it_may_hold(start: Starter) -> None:
-    connection = start(deadlines=Deadlines(close_grace_s=0.3))
+def test_what_a_frozen_host_is_sent_is_bounded_by_what_it_may_hold(start_auto: Starter) -> None:
+    connection = start_auto(deadlines=Deadlines(close_grace_s=0.3))
     client = connection.client(MIND)
     answer(client, "hello")
     os.kill(connection.pid, signal.SIGSTOP)
@@ -416,9 +423,9 @@ def test_a_frozen_host_is_closed_within_the_grace(start: Starter, mark: Mark) ->
 
 
 @pytest.mark.spec("H6")
-def test_a_realm_that_is_frozen_costs_its_host_a_bounded_amount(start: Starter) -> None:
+def test_a_realm_that_is_frozen_costs_its_host_a_bounded_amount(start_auto: Starter) -> None:
     # This test is the realm, and looks no more: credit runs out, and the Host keeps what little is left.
-    connection = start()
+    connection = start_auto()
     client = connection.client(MIND)
     submitted(client, "flood")
     until_text(client)
@@ -463,8 +470,8 @@ def test_a_connection_that_is_closed_leaves_no_process(
 
 
 @pytest.mark.spec("C6")
-def test_the_close_of_a_connection_is_always_the_same_task(start: Starter) -> None:
-    connection = start()
+def test_the_close_of_a_connection_is_always_the_same_task(start_auto: Starter) -> None:
+    connection = start_auto()
     task = connection.close()
     assert task.wait(PATIENCE_S)
     assert connection.close() is task
@@ -480,10 +487,10 @@ def test_a_frame_loop_sees_the_close_come_about_without_waiting(start: Starter, 
 
 
 @pytest.mark.spec("C6")
-def test_a_close_can_be_awaited(start: Starter, mark: Mark) -> None:
+def test_a_close_can_be_awaited(start_auto: Starter, mark: Mark) -> None:
     import asyncio
 
-    connection, _ = talking(start)
+    connection, _ = talking(start_auto)
 
     async def main() -> None:
         await connection.close()
@@ -493,8 +500,8 @@ def test_a_close_can_be_awaited(start: Starter, mark: Mark) -> None:
 
 
 @pytest.mark.spec("C6")
-def test_the_end_of_a_connection_ends_its_clients(start: Starter) -> None:
-    connection, client = talking(start)
+def test_the_end_of_a_connection_ends_its_clients(start_auto: Starter) -> None:
+    connection, client = talking(start_auto)
     connection.close().wait()
     assert client.closed
     assert client.close().done
@@ -539,15 +546,19 @@ def test_a_connection_closes_in_order_while_a_fork_of_the_game_holds_it_open(
 
 @pytest.mark.spec("H6")
 def test_twenty_hosts_one_after_the_other_leave_no_descriptor_and_no_temporary_file(
-    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mark: Mark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    start.environment["TMPDIR"] = str(tmp_path)
+    ways: tuple[Transport, ...] = ("socket", "loopback")
     before = psutil.Process().num_fds()
-    for number in range(20):
-        connection = start()
-        if number % 2:
-            answer(connection.client(MIND), "hello")
-        assert connection.close().wait(PATIENCE_S)
+    for number, transport in enumerate(ways * 10):
+        with spawn_host(
+            f"{MINDS}:mind",
+            transport=transport,
+            environment={**mark.environment, "TMPDIR": str(tmp_path)},
+            deadlines=QUICK,
+        ) as connection:
+            if number % 3:
+                answer(connection.client(MIND), "hello")
     assert psutil.Process().num_fds() == before
     assert list(tmp_path.iterdir()) == []

@@ -1,32 +1,48 @@
-"""`kill -9` of the game and of the Host, twenty times each, at moments that differ and can be repeated."""
+"""`kill -9` of the game and of the Host, twenty times each, at moments that differ and can be repeated.
+
+The ways to a Host take turns.
+"""
 
 import os
 import random
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from support.process_games import Game
 from support.process_marks import Mark
 from support.process_minds import MIND
 from support.process_plans import Plan
-from support.process_play import code_of_close, submitted, until_text
-from support.process_start import Starter
+from support.process_play import MINDS, QUICK, code_of_close, submitted, until_text
 
-from engine_intelligence import TextDelta
+from engine_intelligence import HostConnection, TextDelta, spawn_host
 from engine_intelligence.realm.connection import Transport
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by signals")
 
-TIMES = 20
+
+@pytest.fixture
+def until_the_end() -> Iterator[ExitStack]:
+    """Closes what a test that failed has not closed."""
+    with ExitStack() as stack:
+        yield stack
+
+
+WAYS: tuple[Transport, ...] = ("socket", "loopback") * 10
+
+
+def started(transport: Transport, mark: Mark) -> HostConnection:
+    return spawn_host(f"{MINDS}:mind", transport=transport, environment=mark.environment, deadlines=QUICK)
 
 
 @pytest.mark.spec("H5", "B6")
 def test_nothing_is_left_after_the_game_was_killed_twenty_times_while_text_streamed(
-    transport: Transport, mark: Mark
+    mark: Mark,
 ) -> None:
-    moments = random.Random(f"game {transport}")
-    for _ in range(TIMES):
+    moments = random.Random("game")
+    for transport in WAYS:
         with Game(Plan(transport=transport, inputs=("talk", "flood")), mark.environment) as game:
             game.report()
             time.sleep(moments.uniform(0, 0.05))
@@ -36,10 +52,10 @@ def test_nothing_is_left_after_the_game_was_killed_twenty_times_while_text_strea
 
 @pytest.mark.spec("H5", "B6")
 def test_nothing_is_left_after_the_game_was_killed_twenty_times_while_its_host_started(
-    transport: Transport, mark: Mark
+    mark: Mark,
 ) -> None:
-    moments = random.Random(f"start {transport}")
-    for _ in range(TIMES):
+    moments = random.Random("start of a game")
+    for transport in WAYS:
         plan = Plan(transport=transport, inputs=("talk",), waits_for_text=False)
         with Game(plan, mark.environment) as game:
             game.report()
@@ -50,11 +66,11 @@ def test_nothing_is_left_after_the_game_was_killed_twenty_times_while_its_host_s
 
 @pytest.mark.spec("H6", "C5")
 def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_text_streamed(
-    start: Starter, mark: Mark
+    mark: Mark, until_the_end: ExitStack
 ) -> None:
     moments = random.Random("host")
-    for _ in range(TIMES):
-        connection = start()
+    for transport in WAYS:
+        connection = until_the_end.enter_context(started(transport, mark))
         client = connection.client(MIND)
         submitted(client, "talk")
         events = until_text(client)
@@ -71,11 +87,11 @@ def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_text_strea
 
 @pytest.mark.spec("H6", "C5")
 def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_it_started(
-    start: Starter, mark: Mark
+    mark: Mark, until_the_end: ExitStack
 ) -> None:
     moments = random.Random("host start")
-    for _ in range(TIMES):
-        connection = start()
+    for transport in WAYS:
+        connection = until_the_end.enter_context(started(transport, mark))
         client = connection.client(MIND)
         submitted(client, "talk")
         time.sleep(moments.uniform(0, 0.25))

@@ -214,8 +214,8 @@ def test_the_reason_is_there_also_for_who_looks_after_the_host_has_gone(start: S
 
 
 @pytest.mark.spec("H4")
-def test_the_reason_is_there_also_for_who_submits_after_the_host_has_gone(start: Starter) -> None:
-    connection = start(f"{MINDS}:raises")
+def test_the_reason_is_there_also_for_who_submits_after_the_host_has_gone(start_auto: Starter) -> None:
+    connection = start_auto(f"{MINDS}:raises")
     client = connection.client("mind")
     until_host_is_gone(connection)
     error = refusal(client.submit("anyone?"))
@@ -230,16 +230,16 @@ def test_the_reason_is_there_also_for_a_client_made_after_the_host_has_gone(star
 
 
 @pytest.mark.spec("H4", "C7")
-def test_a_connection_without_clients_knows_the_reason_too(start: Starter) -> None:
-    connection = start(f"{MINDS}:raises")
+def test_a_connection_without_clients_knows_the_reason_too(start_auto: Starter) -> None:
+    connection = start_auto(f"{MINDS}:raises")
     until_host_is_gone(connection)
     assert connection.closed
     assert "the moon is in the wrong house" in str(connection.close_reason)
 
 
 @pytest.mark.spec("H4", "H6")
-def test_a_host_that_could_not_start_is_gone_by_itself(start: Starter) -> None:
-    connection = start(f"{MINDS}:raises", deadlines=Deadlines(close_grace_s=60.0))
+def test_a_host_that_could_not_start_is_gone_by_itself(start_auto: Starter) -> None:
+    connection = start_auto(f"{MINDS}:raises", deadlines=Deadlines(close_grace_s=60.0))
     closed_because(connection.client("mind"))
     until_host_is_gone(connection)
 

@@ -1,5 +1,6 @@
 """A Host is started at once and heard of later (rules H1, H3, H7)."""
 
+import json
 import os
 import socket
 import subprocess
@@ -201,38 +202,38 @@ def test_providers_of_one_host_speak_at_the_same_time_each_to_its_own_client(sta
 
 
 @pytest.mark.spec("H3")
-def test_the_same_id_gives_the_same_client(start: Starter) -> None:
-    connection = start()
+def test_the_same_id_gives_the_same_client(start_auto: Starter) -> None:
+    connection = start_auto()
     assert connection.client("mind") is connection.client("mind")
 
 
 @pytest.mark.spec("H3")
-def test_the_same_id_gives_the_same_client_after_that_was_closed(start: Starter) -> None:
-    connection = start()
+def test_the_same_id_gives_the_same_client_after_that_was_closed(start_auto: Starter) -> None:
+    connection = start_auto()
     client = connection.client("mind")
     client.close().wait()
     assert connection.client("mind") is client
 
 
 @pytest.mark.spec("H3")
-def test_one_client_that_is_closed_leaves_the_others_alone(start: Starter) -> None:
-    connection = start(f"{MINDS}:cast_of_three")
+def test_one_client_that_is_closed_leaves_the_others_alone(start_auto: Starter) -> None:
+    connection = start_auto(f"{MINDS}:cast_of_three")
     connection.client("ann").close().wait()
     assert answer(connection.client("bob"), "still here") == "still here "
 
 
 @pytest.mark.spec("H3")
-def test_a_file_names_several_providers(start: Starter, config: str) -> None:
-    connection = start(config)
+def test_a_file_names_several_providers(start_auto: Starter, config: str) -> None:
+    connection = start_auto(config)
     assert [answer(connection.client(name), "hello") for name in ("ann", "bob")] == ["hello ", "hello "]
 
 
 @pytest.mark.spec("H3")
 def test_a_file_is_found_from_the_directory_of_the_game(
-    start: Starter, config: str, monkeypatch: pytest.MonkeyPatch
+    start_auto: Starter, config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(config).parent)
-    assert answer(start(Path(config).name).client("ann"), "hello") == "hello "
+    assert answer(start_auto(Path(config).name).client("ann"), "hello") == "hello "
 
 
 @pytest.mark.spec("H3")
@@ -244,69 +245,79 @@ def test_a_file_is_found_from_the_directory_of_the_game(
     ],
 )
 def test_a_client_adopts_the_limits_that_the_file_gives(
-    start: Starter, config: str, name: str, limits: IntelligenceLimits
+    start_auto: Starter, config: str, name: str, limits: IntelligenceLimits
 ) -> None:
-    client = start(config).client(name)
+    client = start_auto(config).client(name)
     answer(client, "hello")
     assert client.limits == limits
 
 
 @pytest.mark.spec("H3", "S2")
-def test_a_client_admits_by_the_limits_that_it_adopted(start: Starter, config: str) -> None:
-    client = start(config).client("bob")
+def test_a_client_admits_by_the_limits_that_it_adopted(start_auto: Starter, config: str) -> None:
+    client = start_auto(config).client("bob")
     answer(client, "hello")
     assert isinstance(client.submit("x" * 51), Err)
 
 
 @pytest.mark.spec("H3")
-def test_limits_given_to_the_start_hold_on_both_sides(start: Starter) -> None:
+def test_limits_given_to_the_start_hold_on_both_sides(start_auto: Starter) -> None:
     limits = IntelligenceLimits(max_concurrent_activities=1)
-    client = start(limits=limits).client("mind")
+    client = start_auto(limits=limits).client("mind")
     answer(client, "hello")
     assert client.limits == limits
 
 
-@pytest.mark.spec("H7")
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="no list of native threads on this system")
-@pytest.mark.parametrize("what", ["threads", "native threads", "asyncio", "SDKs", "asyncio after waiting"])
-def test_the_process_of_a_game_gets_no_thread_and_no_event_loop(transport: Transport, what: str) -> None:
-    code = f"""
-import os, sys, threading, time
+GAME = """
+import json, os, sys, threading, time
 from engine_intelligence import spawn_host
-connection = spawn_host("support.process_minds:mind", transport={transport!r})
+connection = spawn_host("support.process_minds:mind", transport=sys.argv[1])
 client = connection.client("mind")
 assert client.submit("one two").ok
-texts = []
-while not any(e.type == "completed" for e in texts):
-    texts += client.poll()
+events = []
+while not any(e.type == "completed" for e in events):
+    events += client.poll()
     time.sleep(0.001)
-client.submit("talk")
+talk = client.submit("talk").value
 client.poll()
-if {what!r} == "asyncio after waiting":
-    connection.close().wait()
+client.cancel(talk.id)
 task = connection.close()
 while not task.done:
     time.sleep(0.001)
-found = {{
-    "threads": threading.active_count() - 1,
-    "native threads": len(os.listdir("/proc/self/task")) - 1,
-    "asyncio": "asyncio" in sys.modules,
-    "asyncio after waiting": "asyncio" in sys.modules,
-    "SDKs": [m for m in ("openai", "anthropic", "xllamacpp", "httpx", "pydantic", "websockets", "nats", "platformdirs")
-             if m in sys.modules],
-}}
-print(found[{what!r}])
+task.wait()
+sdks = ("openai", "anthropic", "xllamacpp", "httpx", "httpx2", "pydantic", "websockets", "nats", "platformdirs")
+print(json.dumps({
+    "threads": threading.active_count(),
+    "native threads": len(os.listdir("/proc/self/task")),
+    "event loop": "asyncio" in sys.modules,
+    "SDKs": [name for name in sdks if name in sys.modules],
+}))
 """
+
+
+@pytest.fixture(scope="module", params=["socket", "loopback"])
+def loaded(request: pytest.FixtureRequest) -> dict[str, object]:
+    """What is in the process of a game that has used all that there is to use."""
     tests = Path(__file__).parents[1]
     path = os.pathsep.join([str(tests), str(tests.parent / "src")])
     ran = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", GAME, request.param],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         check=True,
-        text=True,
     )
-    assert ran.stdout.strip() in ("0", "False", "[]")
+    found: dict[str, object] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.mark.spec("H7")
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="no list of native threads on this system")
+@pytest.mark.parametrize(
+    ("what", "expected"), [("threads", 1), ("native threads", 1), ("event loop", False), ("SDKs", [])]
+)
+def test_the_process_of_a_game_gets_no_thread_no_event_loop_and_no_sdk(
+    loaded: dict[str, object], what: str, expected: object
+) -> None:
+    assert loaded[what] == expected
 
 
 @pytest.mark.spec("H1")
@@ -342,8 +353,8 @@ def test_the_loopback_port_is_closed_once_the_host_is_connected(mark: Mark) -> N
 
 
 @pytest.mark.spec("D5")
-def test_a_connection_cannot_be_copied_and_says_what_to_save_instead(start: Starter) -> None:
+def test_a_connection_cannot_be_copied_and_says_what_to_save_instead(start_auto: Starter) -> None:
     import copy
 
     with pytest.raises(TypeError, match="SessionRef"):
-        copy.copy(start())
+        copy.copy(start_auto())

@@ -13,37 +13,25 @@ import psutil
 import pytest
 from support.process_marks import Mark, until
 from support.process_minds import MIND
-from support.process_play import MINDS, QUICK, answer, submitted, text_of
+from support.process_play import MINDS, QUICK, answer, submitted
 from support.process_start import Starter
 
 from engine_intelligence import spawn_host
 from engine_intelligence.protocol.bootstrap import BOOTSTRAP_VARIABLE
 from engine_intelligence.realm.connection import Transport
 
+SAVE_GAME = "a-file-that-the-game-has-open"
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
-@pytest.fixture
-def seen(start: Starter) -> dict[str, object]:
+@pytest.fixture(scope="module", params=["socket", "loopback"])
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """What provider code sees of its surroundings."""
-    return looked(start)
-
-
-def looked(start: Starter) -> dict[str, object]:
-    client = start().client(MIND)
-    submitted(client, "look")
-    text = ""
-    done = False
-
-    def ended() -> bool:
-        nonlocal text, done
-        events = client.poll()
-        text += text_of(events)
-        done = done or any(event.type == "completed" for event in events)
-        return done
-
-    until(ended, "what the provider sees")
-    found: dict[str, object] = json.loads(text)
+    with (tmp_path_factory.mktemp("game") / SAVE_GAME).open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+        with spawn_host(f"{MINDS}:mind", transport=request.param, deadlines=QUICK) as connection:
+            found: dict[str, object] = json.loads(answer(connection.client(MIND), "look"))
     return found
 
 
@@ -184,14 +172,12 @@ def test_no_descriptor_of_a_host_is_inherited_by_what_providers_start(seen: dict
 
 
 @linux
-def test_a_host_has_no_descriptor_of_the_game(start: Starter, tmp_path: Path) -> None:
-    with (tmp_path / "save-game").open("w") as file:
-        os.set_inheritable(file.fileno(), True)
-        assert str(tmp_path / "save-game") not in json.dumps(looked(start)["descriptors"])
+def test_a_host_has_no_descriptor_of_the_game(seen: dict[str, object]) -> None:
+    assert SAVE_GAME not in json.dumps(seen["descriptors"])
 
 
 @linux
-def test_two_hosts_know_nothing_of_each_other(start: Starter, transport: Transport) -> None:
+def test_two_hosts_know_nothing_of_each_other(start: Starter) -> None:
     one, two = start(), start()
     for connection in (one, two):
         answer(connection.client(MIND), "hello")

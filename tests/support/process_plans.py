@@ -49,6 +49,9 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def main(plan: Plan) -> None:
+    interrupted: list[int] = []
+    if plan.ending == "survives-ctrl-c":
+        signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
     connection = spawn_host(
         plan.source,
         transport=plan.transport,
@@ -89,12 +92,9 @@ def main(plan: Plan) -> None:
         case "closes":
             connection.close().wait()
         case "survives-ctrl-c":
-            try:
-                while True:
-                    client.poll()
-                    time.sleep(0.001)
-            except KeyboardInterrupt:
-                pass
+            while not interrupted:
+                client.poll()
+                time.sleep(0.001)
             texts = dict.fromkeys(texts, "")
             client.poll()
             _until_text(client, texts, next(iter(texts)))
