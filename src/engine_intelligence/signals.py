@@ -1,9 +1,9 @@
 """What providers say of their Activities, applied one at a time, from whatever thread it comes.
 
-Theory of operation. A sink call appends a signal to an inbox and then tries to take the lock. Whoever holds the
-lock applies signals until the inbox is empty; whoever does not get it leaves, because the holder looks again
-after releasing. So signals are applied in order and never two at once, also when a call re-enters from a
-finaliser or a signal handler, and the frame's thread never waits for a provider's (rule S1).
+Theory of operation. A sink call appends a signal to an inbox and then tries to take the lock. Whoever holds
+the lock applies signals until the inbox is empty; whoever does not get it leaves, because the holder looks
+again after releasing. So signals are applied in order and never two at once, also when a call re-enters from
+a finaliser or a signal handler, and the frame's thread never waits for a provider's (rule S1).
 
 No provider code, callback or I/O runs under the lock. What a signal asks of the service side, such as telling
 the provider to cancel, is left in `errands`, which the runtime works off at its next turn.
@@ -11,6 +11,7 @@ the provider to cancel, is left in `errands`, which the runtime works off at its
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -36,11 +37,16 @@ from engine_intelligence.errors import (
 )
 from engine_intelligence.lifecycle import TRANSITIONS, Ending, Phase, Signal
 from engine_intelligence.limits import IntelligenceLimits
-from engine_intelligence.scrubbing import encodable
+from engine_intelligence.scrubbing import describe_exception, encodable
+
+_log = logging.getLogger(__name__)
 
 
 class Activity:
-    """One Activity that holds a place. Its phase, text and terminal change under the lock of its `SignalBox` only."""
+    """One Activity that holds a place.
+
+    Its phase, text and terminal change under the lock of its `SignalBox` only.
+    """
 
     __slots__ = (
         "accepted_at",
@@ -80,8 +86,8 @@ class Errand(NamedTuple):
 class SignalBox:
     """The inbox of one service, and the events that come of it.
 
-    `wake` is called, from any thread, when signals were applied. `on_terminal` is called from `take` with the id
-    of an Activity whose terminal was taken.
+    `wake` is called, from any thread, when signals were applied. `on_terminal` is called from `take` with the
+    id of an Activity whose terminal was taken.
     """
 
     def __init__(
@@ -94,8 +100,8 @@ class SignalBox:
         # Only appended to and popped from, which is atomic.
         self._inbox: deque[tuple[Activity, Signal, str, Terminal | None]] = deque()
         self.errands: deque[Errand] = deque()
-        self._lock = threading.Lock()
-        self._holder = 0  # the thread that took the lock last
+        self._lock = threading.RLock()
+        self._busy = False  # somebody is between entering and leaving
         self._closed = False
         self.wake: Callable[[], None] | None = None
         self.ignored = 0
@@ -113,28 +119,23 @@ class SignalBox:
         self.apply()
 
     def apply(self) -> None:
-        """Apply what is in the inbox, unless another thread is at it. Any thread may call this; it does not wait."""
-        applied = False
+        """Apply what is in the inbox, unless another call is at it. Any thread may call this; it does not wait."""
         # Looked at again after each release: what came while the lock was held has nobody else to apply it.
-        while self._inbox and self._lock.acquire(blocking=False):
-            try:
-                self._holder = threading.get_ident()
-                while self._inbox:
-                    self._apply(*self._inbox.popleft())
-                    applied = True
-            finally:
-                self._lock.release()
-        if applied and (wake := self.wake) is not None:
-            wake()
+        while self._inbox and self._enter(blocking=False):
+            self._apply_all()
 
     def complete(self, activity: Activity, completed: Completed) -> bool:
         """An Activity completed. Returns whether that stands. For the provider's threads: it may wait for another one."""
-        self.signal(activity, Signal.COMPLETE, terminal=completed)
-        # The lock is this thread's own where a finaliser runs inside `_apply`; that is not waited for.
-        if self._inbox and self._holder != threading.get_ident():
-            with self._lock:
-                pass
-            self.apply()
+        if not self._enter(blocking=True):
+            # A finaliser or a signal handler inside this thread's own call, which cannot be waited for. An answer is
+            # due now, and it has to be true: a turn is kept or not by it (rule P5).
+            error = provider_failed(
+                self._provider_id, "the provider completed inside a call of its own service"
+            )
+            self.signal(activity, Signal.FAIL, terminal=activity.failed(error))
+            return False
+        self._inbox.append((activity, Signal.COMPLETE, "", completed))
+        self._apply_all()
         return activity.terminal is completed and not self._closed
 
     def take(self, max_events: int) -> list[IntelligenceEvent]:
@@ -143,13 +144,12 @@ class SignalBox:
         It does not wait: while another thread applies signals it returns nothing, and the events come next time.
         """
         self.apply()
-        if not self._queue or not self._lock.acquire(blocking=False):
+        if not self._queue or not self._enter(blocking=False):
             return []
         try:
-            self._holder = threading.get_ident()
             return self._queue.take(max_events)
         finally:
-            self._lock.release()
+            self._leave()
 
     def close(self) -> None:
         """From here on every signal is ignored (rule B5), and nothing is handed out."""
@@ -160,6 +160,40 @@ class SignalBox:
     def overflowed(self, activity: Activity) -> Failed:
         """The terminal of an Activity that passed the output bound (rule S10)."""
         return activity.failed(output_overflow(activity.submission.id, self._limits.max_output_chars))
+
+    def _enter(self, *, blocking: bool) -> bool:
+        """Take the lock, and return whether this call may change what it guards.
+
+        Not inside a call of the same thread that is changing it: such a call is refused. The lock is a reentrant one
+        because it knows its owner at every moment, also between the lines of this method.
+        """
+        if not self._lock.acquire(blocking=blocking):
+            return False
+        if self._busy:
+            self._lock.release()
+            return False
+        self._busy = True
+        return True
+
+    def _leave(self) -> None:
+        self._busy = False
+        self._lock.release()
+
+    def _apply_all(self) -> None:
+        """Apply what is in the inbox. The caller has entered; this leaves."""
+        applied = False
+        try:
+            while self._inbox:
+                self._apply(*self._inbox.popleft())
+                applied = True
+        finally:
+            self._leave()
+        wake = self.wake
+        if applied and wake is not None:
+            try:
+                wake()
+            except Exception as error:  # noqa: BLE001 - a border: a sink raises for nobody's fault (rule P2)
+                _log.warning("a service could not be woken: %s", describe_exception(error))
 
     def _apply(self, activity: Activity, signal: Signal, text: str, terminal: Terminal | None) -> None:
         transition = None if self._closed else TRANSITIONS[activity.phase].get(signal)
@@ -197,8 +231,10 @@ class SignalBox:
         """See `ActivitySink.text`."""
         if not isinstance(text, str):
             self.ignored += 1
-        elif text:
-            self.signal(activity, Signal.TEXT, encodable(text))
+            return
+        plain = str.__str__(text)  # a subclass may override anything
+        if plain:
+            self.signal(activity, Signal.TEXT, encodable(plain))
 
     def completion_said(self, activity: Activity, output: Any, usage: Any, finish: Any) -> bool:
         """See `ActivitySink.complete`."""
@@ -207,7 +243,8 @@ class SignalBox:
             error = provider_failed(self._provider_id, cause, reason="protocol")
             self.signal(activity, Signal.BREACH, terminal=activity.failed(error))
             return False
-        if len(output) > self._limits.max_output_chars:
+        plain = str.__str__(output)  # a subclass may override anything
+        if len(plain) > self._limits.max_output_chars:
             self.signal(activity, Signal.OVERFLOW, terminal=self.overflowed(activity))
             return False
         submission = activity.submission
@@ -215,9 +252,9 @@ class SignalBox:
             submission.id,
             0,
             submission.session,
-            encodable(output),
+            encodable(plain),
             usage if isinstance(usage, Usage) else None,
-            finish if finish in ("stop", "length") else None,
+            _finish_reason(finish),
         )
         return self.complete(activity, completed)
 
@@ -228,6 +265,16 @@ class SignalBox:
         self.signal(
             activity, Signal.FAIL, terminal=activity.failed(provider_failed(self._provider_id, cause))
         )
+
+
+def _finish_reason(given: object) -> FinishReason | None:
+    if type(given) is not str:
+        return None
+    match given:
+        case "stop" | "length":
+            return given
+        case _:
+            return None
 
 
 class Sink:

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from engine_intelligence.protocol.credit import HostCredit, RealmCredit
+from engine_intelligence.protocol.credit import MAX_WINDOW_EVENTS, HostCredit, RealmCredit
 
 WINDOW = 8
 
@@ -24,8 +24,8 @@ def streaming_realm(window: int = WINDOW) -> RealmCredit:
     return credit
 
 
-def streaming_host(most: int = WINDOW) -> HostCredit:
-    credit = HostCredit(most)
+def streaming_host() -> HostCredit:
+    credit = HostCredit()
     credit.start_streaming()
     return credit
 
@@ -104,10 +104,10 @@ def test_a_host_that_sends_more_than_was_granted_leaves_no_negative_credit() -> 
 @pytest.mark.spec("M4", "M5")
 @given(grants=st.lists(st.integers(-(2**63), 2**63), max_size=20))
 def test_a_flood_of_credit_is_clamped(grants: list[int]) -> None:
-    credit = streaming_host(most=100)
+    credit = streaming_host()
     for grant in grants:
         credit.add(grant)
-        assert 0 <= credit.available <= 100
+        assert 0 <= credit.available <= MAX_WINDOW_EVENTS
 
 
 @pytest.mark.spec("M5")
@@ -129,7 +129,7 @@ class CreditOverAWire(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.realm = RealmCredit(WINDOW)
-        self.host = HostCredit(WINDOW)
+        self.host = HostCredit()
         self.to_host: deque[str | int] = deque()
         self.to_realm: deque[str | int] = deque(["hello"])
         self.occurred = 0

@@ -63,8 +63,7 @@ class IntelligencePortBinding:
         self._runtime = runtime
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        # As much as two full windows: more than an honest realm grants, and a bound for any other (rule M5).
-        self._credit = HostCredit(2 * runtime.limits.max_poll_events)
+        self._credit = HostCredit()
         self._close_task: TaskClose | None = None
         self._turn_scheduled = False
         self._deadline_timer: asyncio.TimerHandle | None = None
@@ -108,9 +107,11 @@ class IntelligencePortBinding:
         try:
             released = self._port.close()
             if released is not None:
-                await asyncio.wait(
-                    {asyncio.ensure_future(released)}, timeout=max(0.0, end - self._loop.time())
-                )
+                release = asyncio.ensure_future(released)
+                release.add_done_callback(
+                    lambda done: done.cancelled() or done.exception()
+                )  # if it fails late
+                await asyncio.wait({release}, timeout=max(0.0, end - self._loop.time()))
         except Exception as error:  # noqa: BLE001 - a border: a port that cannot close is released all the same (rule B2)
             _log.debug("the port could not be released in order: %s", describe_exception(error))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from engine_intelligence.contracts import PortEnded
 from engine_intelligence.protocol.codec import (
@@ -147,7 +148,8 @@ class HostStream(asyncio.Protocol):
         if self._transport is None or self._gone is None:
             return
         if self._transport.can_write_eof() and not self._transport.is_closing():
-            self._transport.write_eof()
+            with suppress(OSError):  # the realm has just let go of its end
+                self._transport.write_eof()
         await asyncio.wait({self._gone}, timeout=timeout_s)
         self._transport.abort()
 
@@ -217,6 +219,8 @@ class HostChannel:
             self._stream.send_frame(self._number, encode_msgpack(message))
 
     def receive(self) -> Sequence[RealmMessage]:
+        if self._closed:
+            raise PortEnded("port-closed", "This end of the port is closed.")
         if self._inbox:
             messages, self._inbox = self._inbox, []
             return messages

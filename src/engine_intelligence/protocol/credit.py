@@ -10,12 +10,19 @@ event waits for no round trip.
 
 from __future__ import annotations
 
+# A window of so many events is a second of a thousand fast models; a larger one would only defer a realm's
+# bounds.
+MAX_WINDOW_EVENTS = 65_536
+
 
 class RealmCredit:
-    """The granting side. `window` is how many events the realm is ready to hold."""
+    """The granting side.
+
+    `window` is how many events the realm is ready to hold, at most `MAX_WINDOW_EVENTS`.
+    """
 
     def __init__(self, window: int) -> None:
-        self.window = window
+        self.window = min(window, MAX_WINDOW_EVENTS)
         self._streaming = False
         self._answer_due = False
         self._granted = 0
@@ -63,10 +70,14 @@ class RealmCredit:
 
 
 class HostCredit:
-    """The spending side. `most` bounds what is kept of a realm's credit, however much it grants (rule M5)."""
+    """The spending side. It keeps at most `MAX_WINDOW_EVENTS` of a realm's credit, however much that grants
+    (rule M5).
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    The bound is that of an honest realm's window, and not one of this side's limits: a realm may have larger
+    ones, and credit that is dropped here is never renewed there.
+    """
+
+    def __init__(self) -> None:
         self._streaming = False
         self._available = 0
 
@@ -86,7 +97,7 @@ class HostCredit:
 
     def add(self, max_events: int) -> None:
         """The realm grants more. What is no positive number grants nothing."""
-        self._available = min(self._available + max(0, max_events), self._most)
+        self._available = min(self._available + max(0, max_events), MAX_WINDOW_EVENTS)
 
     def spend(self, events: int) -> None:
         """Events are sent."""

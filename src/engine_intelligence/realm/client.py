@@ -38,7 +38,7 @@ from engine_intelligence.errors import (
 from engine_intelligence.failure import IntelligenceFailure
 from engine_intelligence.identity import new_activity_id, new_session_id
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
-from engine_intelligence.protocol.credit import RealmCredit
+from engine_intelligence.protocol.credit import MAX_WINDOW_EVENTS, RealmCredit
 from engine_intelligence.protocol.messages import (
     FEATURES,
     HEARTBEAT,
@@ -356,7 +356,7 @@ class IntelligencePortClient:
             if self._adopts_limits:
                 self._limits = hello.limits
                 self._queue.max_pending_events_per_activity = hello.limits.max_pending_events_per_activity
-                self._credit.window = hello.limits.max_poll_events
+                self._credit.window = min(hello.limits.max_poll_events, MAX_WINDOW_EVENTS)
             self._heartbeats = HEARTBEAT in hello.features
             if STREAM_CREDIT in hello.features:
                 self._credit.start_streaming()
