@@ -120,23 +120,30 @@ class SignalBox:
 
     def apply(self) -> None:
         """Apply what is in the inbox, unless another call is at it. Any thread may call this; it does not wait."""
+        applied = False
         # Looked at again after each release: what came while the lock was held has nobody else to apply it.
-        while self._inbox and self._enter(blocking=False):
-            self._apply_all()
+        while self._inbox and self._enter():
+            applied |= self._drain()
+        if applied:
+            self._wake_service()
 
     def complete(self, activity: Activity, completed: Completed) -> bool:
         """An Activity completed. Returns whether that stands. For the provider's threads: it may wait for another one."""
-        if not self._enter(blocking=True):
-            # A finaliser or a signal handler inside this thread's own call, which cannot be waited for. An answer is
-            # due now, and it has to be true: a turn is kept or not by it (rule P5).
-            error = provider_failed(
-                self._provider_id, "the provider completed inside a call of its own service"
-            )
-            self.signal(activity, Signal.FAIL, terminal=activity.failed(error))
-            return False
-        self._inbox.append((activity, Signal.COMPLETE, "", completed))
-        self._apply_all()
-        return activity.terminal is completed and not self._closed
+        with (
+            self._lock
+        ):  # held by this thread, it is entered again; by another, that one is in and soon out of it
+            entered = self._enter()
+            if entered:
+                self._inbox.append((activity, Signal.COMPLETE, "", completed))
+                self._drain()
+        if entered:
+            self._wake_service()
+            return activity.terminal is completed and not self._closed
+        # A finaliser or a signal handler inside this thread's own call, which cannot be waited for. An answer is due
+        # now, and it has to be true: a turn is kept or not by it (rule P5).
+        error = provider_failed(self._provider_id, "the provider completed inside a call of its own service")
+        self.signal(activity, Signal.FAIL, terminal=activity.failed(error))
+        return False
 
     def take(self, max_events: int) -> list[IntelligenceEvent]:
         """The next events, at most `max_events`.
@@ -144,7 +151,7 @@ class SignalBox:
         It does not wait: while another thread applies signals it returns nothing, and the events come next time.
         """
         self.apply()
-        if not self._queue or not self._enter(blocking=False):
+        if not self._queue or not self._enter():
             return []
         try:
             return self._queue.take(max_events)
@@ -161,13 +168,13 @@ class SignalBox:
         """The terminal of an Activity that passed the output bound (rule S10)."""
         return activity.failed(output_overflow(activity.submission.id, self._limits.max_output_chars))
 
-    def _enter(self, *, blocking: bool) -> bool:
-        """Take the lock, and return whether this call may change what it guards.
+    def _enter(self) -> bool:
+        """Take the lock if it is free, and return whether this call may change what it guards.
 
         Not inside a call of the same thread that is changing it: such a call is refused. The lock is a reentrant one
         because it knows its owner at every moment, also between the lines of this method.
         """
-        if not self._lock.acquire(blocking=blocking):
+        if not self._lock.acquire(blocking=False):
             return False
         if self._busy:
             self._lock.release()
@@ -179,8 +186,8 @@ class SignalBox:
         self._busy = False
         self._lock.release()
 
-    def _apply_all(self) -> None:
-        """Apply what is in the inbox. The caller has entered; this leaves."""
+    def _drain(self) -> bool:
+        """Apply what is in the inbox, and return whether that was anything. The caller has entered; this leaves."""
         applied = False
         try:
             while self._inbox:
@@ -188,8 +195,11 @@ class SignalBox:
                 applied = True
         finally:
             self._leave()
+        return applied
+
+    def _wake_service(self) -> None:
         wake = self.wake
-        if applied and wake is not None:
+        if wake is not None:
             try:
                 wake()
             except Exception as error:  # noqa: BLE001 - a border: a sink raises for nobody's fault (rule P2)
