@@ -53,6 +53,10 @@ DOINGS = {
         Plan(inputs=("agents", "hold"), unresponsive_s=0.5),
         True,
     ),
+    "native code that holds the interpreter has logged a lot": (
+        Plan(inputs=("native",), unresponsive_s=0.5),
+        True,
+    ),
     "a provider is there that hangs in close": (Plan(source=HANGS), False),
     "a provider is there that blocks in close": (Plan(source=BLOCKS), False),
     "a provider is there that nothing stops": (Plan(source=DEAF), True),

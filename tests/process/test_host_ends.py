@@ -271,6 +271,23 @@ def test_kill_9_of_a_host_takes_its_group_along(start: Starter, mark: Mark) -> N
 
 
 @pytest.mark.spec("H6")
+def test_kill_9_of_a_host_in_the_middle_of_a_message_takes_its_group_along(
+    start_auto: Starter, mark: Mark
+) -> None:
+    connection = start_auto()
+    client = connection.client(MIND)
+    submitted(client, "group")
+    until_text(client)
+    for _ in range(client.limits.max_concurrent_activities - 1):
+        submitted(client, "bulk")
+    frames(30)  # in which the game does not read, so that the last message is only half sent
+    os.kill(connection.pid, signal.SIGKILL)
+    closed_because(client)
+    assert connection.close().wait(PATIENCE_S)
+    assert mark.listing() == []
+
+
+@pytest.mark.spec("H6")
 @pytest.mark.parametrize("end", [terminated, interrupted], ids=["SIGTERM", "SIGINT"])
 def test_a_host_that_is_told_to_stop_takes_its_agents_along(
     start_auto: Starter, mark: Mark, end: End
@@ -516,6 +533,13 @@ def test_a_host_that_can_end_in_order_is_not_killed(start: Starter, tmp_path: Pa
     assert connection.close().wait(PATIENCE_S)
 
 
+@pytest.mark.spec("C6", "H6")
+def test_a_host_whose_provider_took_the_standard_streams_away_ends_in_order(start_auto: Starter) -> None:
+    connection = start_auto(deadlines=Deadlines(close_grace_s=3600.0))
+    assert answer(connection.client(MIND), "mute") == "muted"
+    assert connection.close().wait(PATIENCE_S)
+
+
 @pytest.mark.spec("C6")
 def test_a_wait_for_a_close_that_takes_longer_returns_and_says_so(start_auto: Starter) -> None:
     connection = start_auto(f"{MINDS}:hangs_in_close", deadlines=Deadlines(close_grace_s=1.0))
@@ -527,9 +551,7 @@ def test_a_wait_for_a_close_that_takes_longer_returns_and_says_so(start_auto: St
 
 
 @pytest.mark.spec("C6", "H6")
-def test_a_connection_closes_in_order_while_a_fork_of_the_game_holds_it_open(
-    start: Starter, mark: Mark
-) -> None:
+def test_a_connection_closes_in_order_while_a_fork_of_the_game_holds_it_open(start: Starter) -> None:
     connection = start(deadlines=Deadlines(close_grace_s=3600.0))
     answer(connection.client(MIND), "hello")
     fork = os.fork()
@@ -541,7 +563,6 @@ def test_a_connection_closes_in_order_while_a_fork_of_the_game_holds_it_open(
     finally:
         os.kill(fork, signal.SIGKILL)
         os.waitpid(fork, 0)
-        os.kill(connection.pid, signal.SIGKILL) if connection.pid in [p.pid for p in mark.alive()] else None
 
 
 @pytest.mark.spec("H6")

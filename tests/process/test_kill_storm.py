@@ -79,7 +79,7 @@ def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_text_strea
             events += client.poll()
             time.sleep(0.001)
         os.kill(connection.pid, signal.SIGKILL)
-        assert code_of_close(client) == "host-ended"
+        assert code_of_close(client) in ("host-ended", "frame-truncated")
         assert [e.sequence for e in events if isinstance(e, TextDelta)] == list(range(1, len(events) + 1))
         assert connection.close().wait(20)
         assert mark.listing() == []
@@ -96,6 +96,6 @@ def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_it_started
         submitted(client, "talk")
         time.sleep(moments.uniform(0, 0.25))
         os.kill(connection.pid, signal.SIGKILL)
-        assert code_of_close(client) == "host-ended"
+        assert code_of_close(client) in ("host-ended", "frame-truncated")
         assert connection.close().wait(20)
         assert mark.listing() == []

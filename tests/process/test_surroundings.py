@@ -16,7 +16,7 @@ from support.process_minds import MIND
 from support.process_play import MINDS, QUICK, answer, submitted
 from support.process_start import Starter
 
-from engine_intelligence import spawn_host
+from engine_intelligence import Deadlines, IntelligenceEvent, spawn_host
 from engine_intelligence.protocol.bootstrap import BOOTSTRAP_VARIABLE
 from engine_intelligence.realm.connection import Transport
 
@@ -91,6 +91,24 @@ def test_what_is_printed_does_not_disturb_the_connection(
     capfd.readouterr()
 
 
+@pytest.mark.spec("H6")
+@pytest.mark.skipif(os.name != "posix", reason="calls the C library of POSIX")
+def test_native_code_that_logs_while_it_holds_the_interpreter_is_not_stopped_by_that(
+    start_auto: Starter, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = start_auto(deadlines=Deadlines(unresponsive_s=2.0, close_grace_s=0.3)).client(MIND)
+    submitted(client, "native")
+    seen: list[IntelligenceEvent] = []
+
+    def over() -> bool:
+        seen.extend(client.poll())
+        return client.close_reason is not None or any(event.type == "completed" for event in seen)
+
+    until(over, "the end")
+    capfd.readouterr()
+    assert client.close_reason is None
+
+
 def test_what_a_provider_prints_comes_out_on_the_standard_error_of_the_game(
     start: Starter, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,7 +137,7 @@ def test_a_game_without_standard_streams_has_a_host_all_the_same(transport: Tran
 import os, time
 for descriptor in (0, 1, 2):
     os.close(descriptor)
-from engine_intelligence import spawn_host
+from engine_intelligence import Deadlines, IntelligenceEvent, spawn_host
 result = 1
 with spawn_host("{MINDS}:mind", transport={transport!r}) as connection:
     client = connection.client("mind")

@@ -125,6 +125,11 @@ class Kinds:
             yield text
 
     @staticmethod
+    async def bulk(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """One text, nearly as large as may be: several of them do not fit into a connection that nobody reads."""
+        yield "b" * 60_000
+
+    @staticmethod
     async def orphans(prompt: Prompt) -> AsyncGenerator[str, None]:
         """Twenty short-lived processes whose parent ends first, and then the number that is still listed."""
         for _ in range(20):
@@ -150,11 +155,28 @@ class Kinds:
         yield "said it all"
 
     @staticmethod
+    async def native(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """A native library that logs a megabyte and keeps the interpreter lock meanwhile, as most bindings do."""
+        yield "logging "
+        await asyncio.sleep(0.05)
+        tell_stage()
+        log = b"l" * 1024 * 1024
+        ctypes.PyDLL(None).write(2, log, ctypes.c_size_t(len(log)))
+        yield "and done"
+
+    @staticmethod
     async def say(prompt: Prompt) -> AsyncGenerator[str, None]:
         """A word on each standard stream."""
         print("word-on-stdout")
         print("word-on-stderr", file=sys.stderr)
         yield "said"
+
+    @staticmethod
+    async def mute(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """Without standard streams from here on, and with a thread that the interpreter would wait for."""
+        threading.Thread(target=time.sleep, args=(AN_HOUR_S,), daemon=False).start()
+        sys.stdout = sys.stderr = None
+        yield "muted"
 
     @staticmethod
     async def exit(prompt: Prompt) -> AsyncGenerator[str, None]:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 from engine_intelligence import Deadlines, HostConnection, IntelligenceLimits, spawn_host
 from engine_intelligence.realm.connection import Transport
-from support.process_marks import Mark
+from support.process_marks import PATIENCE_S, Mark
 from support.process_play import MINDS, QUICK
 
 
@@ -28,15 +28,22 @@ class Starter:
         deadlines: Deadlines = QUICK,
         python: str | None = None,
     ) -> HostConnection:
-        return self._until_the_end.enter_context(
-            spawn_host(
-                source,
-                provider_id=provider_id,
-                options=options,
-                limits=limits,
-                deadlines=deadlines,
-                environment={**self._mark.environment, **self.environment},
-                python=python,
-                transport=self._transport,
-            )
+        connection = spawn_host(
+            source,
+            provider_id=provider_id,
+            options=options,
+            limits=limits,
+            deadlines=deadlines,
+            environment={**self._mark.environment, **self.environment},
+            python=python,
+            transport=self._transport,
         )
+        self._until_the_end.callback(self._end, connection)
+        return connection
+
+    def _end(self, connection: HostConnection) -> None:
+        # A test may give an hour of grace, and may fail.
+        task = connection.close()
+        if not task.wait(PATIENCE_S):
+            self._mark.kill()
+            task.wait(PATIENCE_S)
