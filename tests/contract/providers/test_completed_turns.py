@@ -84,8 +84,13 @@ def on_stage(play: Callable[[Stage], Awaitable[None]]) -> MemoryConversations:
         provider = StreamProvider("test.provider", answer, store=store)
         limits = IntelligenceLimits(max_output_chars=50)
         runtime = create_intelligence_runtime(provider, limits=limits, clock=clock)
-        await play(Stage(runtime, clock, store, prompts, release))
-        await runtime.close()
+        try:
+            await play(Stage(runtime, clock, store, prompts, release))
+        except BaseException:
+            release.set()  # the event loop waits for its generators also when a test fails
+            raise
+        finally:
+            await runtime.close()
 
     asyncio.run(run())
     return store

@@ -74,8 +74,10 @@ def on_stage(
             ),
             clock,
         )
-        await play(stage)
-        await stage.runtime.close()
+        try:
+            await play(stage)
+        finally:
+            await stage.runtime.close()
 
     asyncio.run(run())
 
@@ -242,10 +244,12 @@ def test_a_generator_that_swallows_the_cancel_is_given_up_after_the_grace() -> N
         id = stage.submit()
         await settle()
         stage.runtime.cancel(id)
-        assert (await stage.drain()).terminal(id) is None
-        stage.clock.advance(2)
-        assert isinstance((await stage.drain()).terminal(id), Cancelled)
-        release.set()
+        try:
+            assert (await stage.drain()).terminal(id) is None
+            stage.clock.advance(2)
+            assert isinstance((await stage.drain()).terminal(id), Cancelled)
+        finally:
+            release.set()  # whatever this test finds: the event loop waits for its generators
         await stage.drain()
         assert len(stage.told.events(id)) == 1
 
