@@ -140,6 +140,20 @@ def test_a_host_that_did_not_announce_itself_answers_polls_also_where_the_realm_
     run(main())
 
 
+@pytest.mark.spec("M1", "M4")
+@pytest.mark.parametrize("features", [(), ("heartbeat",), ("later",)], ids=repr)
+def test_a_realm_that_does_not_announce_stream_credit_has_its_polls_answered(
+    features: tuple[str, ...],
+) -> None:
+    async def main() -> None:
+        rig = binding_rig(announce=True)
+        await say(rig, hello(features=features))
+        assert Events(()) in await say(rig, Poll(64))
+        await rig.close()
+
+    run(main())
+
+
 @pytest.mark.spec("M1", "M5")
 @pytest.mark.parametrize(
     ("greeting", "reason"),

@@ -15,7 +15,7 @@ from support.port_time import run
 
 from engine_intelligence import ActivityRef, Deadlines, IntelligenceError, PortEnded, Result
 from engine_intelligence.protocol.codec import ProtocolError
-from engine_intelligence.protocol.messages import Closed, Events, Poll, Rejected
+from engine_intelligence.protocol.messages import Closed, Events, HostMessage, Poll, Rejected
 
 GRACE_S = 5.0
 
@@ -555,6 +555,27 @@ def test_an_untold_reason_of_a_host_is_a_sentence_all_the_same() -> None:
 def test_a_client_refuses_to_be_pickled_and_says_what_to_save(copying: Callable[[object], object]) -> None:
     with pytest.raises(TypeError, match="SessionRef"):
         copying(client_rig().client)
+
+
+@pytest.mark.spec("C4")
+@pytest.mark.parametrize(
+    "message",
+    [
+        hello(),
+        hello(protocol=2),
+        Closed("second", "The second reason."),
+        Rejected("a-1", failure()),
+        Events(()),
+    ],
+    ids=["hello", "other hello", "second notice", "rejection", "events"],
+)
+def test_what_comes_with_the_notice_but_behind_it_is_ignored(message: HostMessage) -> None:
+    rig = client_rig()
+    rig.submit()
+    rig.port.take_sent()
+    rig.port.arrive(Closed("first", "The first reason."), message)
+    assert (rig.client.poll(), rig.client.close_reason, rig.port.sent) == ([], "The first reason.", [])
+    assert_terminal(rig)
 
 
 @pytest.mark.spec("C4")

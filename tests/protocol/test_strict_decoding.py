@@ -93,6 +93,9 @@ INVALID_FROM_A_REALM: dict[str, object] = {
     },
     "missing session": {"kind": "intelligence-submit", "submission": {"id": "a", "input": "x"}},
     "unknown field": {"kind": "intelligence-close", "now": 1},
+    "unknown field in submit": {"kind": "intelligence-submit", "submission": SUBMISSION, "priority": 1},
+    "unknown field in poll": {"kind": "intelligence-poll", "maxEvents": 1, "priority": 1},
+    "unknown field in cancel": {"kind": "intelligence-cancel", "activityId": "a", "force": True},
     "unknown inner field": {"kind": "intelligence-submit", "submission": {**SUBMISSION, "model": "big"}},
     "unknown session field": {
         "kind": "intelligence-submit",
@@ -129,6 +132,18 @@ INVALID_FROM_A_HOST: dict[str, object] = {
     "float for a sequence": {
         "kind": "intelligence-events",
         "events": [{"type": "cancelled", "activityId": "a", "sequence": 1.0}],
+    },
+    "unknown field in events": {"kind": "intelligence-events", "events": [], "more": True},
+    "unknown field in rejected": {
+        "kind": "intelligence-rejected",
+        "activityId": "a",
+        "error": {"code": "intelligence-closed", "expected": "", "hint": "", "detail": {}},
+        "later": 1,
+    },
+    "unknown field in closed": {"kind": "intelligence-closed", "code": 1},
+    "unknown field in a delta": {
+        "kind": "intelligence-events",
+        "events": [{"type": "text-delta", "activityId": "a", "sequence": 1, "text": "x", "role": "system"}],
     },
     "unknown field in an event": {
         "kind": "intelligence-events",
