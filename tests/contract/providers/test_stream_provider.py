@@ -419,6 +419,29 @@ def test_a_chunk_that_is_no_text_becomes_one_failure(chunk: object) -> None:
     on_stage(answer, play)
 
 
+@pytest.mark.spec("P3")
+def test_a_generator_that_is_left_early_is_unwound_also_where_somebody_else_holds_it() -> None:
+    held: list[object] = []
+    unwound: list[bool] = []
+
+    async def answer() -> AsyncGenerator[Any, None]:
+        try:
+            yield 7
+            yield "late"
+        finally:
+            unwound.append(True)
+
+    def generate(prompt: Prompt) -> AsyncGenerator[Any, None]:
+        held.append(generator := answer())
+        return generator
+
+    async def play(stage: Stage) -> None:
+        await stage.failure(stage.submit())
+        assert unwound == [True]
+
+    on_stage(generate, play)
+
+
 @pytest.mark.spec("P3", "E1")
 @pytest.mark.parametrize("chunks", [(), ("",), ("", ""), (Finish(finish="stop"),)], ids=repr)
 def test_an_empty_answer_is_a_failure_that_says_so(chunks: tuple[str | Finish, ...]) -> None:
