@@ -81,7 +81,7 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
             "missing-package",
             f"The factory {name!r} needs a package that is not installed ({error.name}). Install it where the Host runs.",
         ) from None
-    except Exception as error:  # noqa: BLE001 - a border: a module of the user's
+    except BaseException as error:  # noqa: BLE001 - a border: a module of the user's, which may even exit
         raise SetupError(
             "bad-factory",
             f"The module of the factory {name!r} raised {describe_exception(error)}. Import it in Python to see where.",
@@ -96,13 +96,13 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
         candidates: list[Any] = list(made) if hasattr(made, "__iter__") else [made]
     except SetupError:
         raise
-    except Exception as error:  # noqa: BLE001 - a border: a function of the user's
+    except BaseException as error:  # noqa: BLE001 - a border: a function of the user's, which may even exit
         raise SetupError(
             "bad-factory",
             f"The factory {name!r} raised {describe_exception(error)}. Call it in Python, without arguments, to see where.",
         ) from None
     for candidate in candidates:
-        if not all(callable(getattr(candidate, method, None)) for method in ("start", "cancel", "close")):
+        if not _is_provider(candidate):
             raise SetupError(
                 "bad-factory",
                 f"The factory {name!r} returned {type(candidate).__name__}, which is no provider: "
@@ -111,6 +111,16 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
     if not candidates:
         raise SetupError("bad-factory", f"The factory {name!r} returned no provider.")
     return candidates
+
+
+def _is_provider(candidate: Any) -> bool:
+    try:
+        has_id = isinstance(candidate.id, str)
+    except Exception:  # noqa: BLE001 - a border: an object of the user's
+        return False
+    return has_id and all(
+        callable(getattr(candidate, method, None)) for method in ("start", "cancel", "close")
+    )
 
 
 def _already(provider: IntelligenceProvider) -> Callable[[], IntelligenceProvider]:

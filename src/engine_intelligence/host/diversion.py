@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 
 _CHUNK_BYTES = 64 * 1024
 
@@ -69,11 +70,14 @@ class StandardOutputDrain:
 
         Call it last: output is lost from here on.
         """
-        sys.stdout.flush()
-        sys.stderr.flush()
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
+        # Code of a provider may have closed or replaced any of it; then there is nothing to let through.
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        with suppress(OSError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
         self._finished.wait(_FINISH_S)
 
     def _read(self) -> None:

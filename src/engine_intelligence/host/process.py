@@ -12,9 +12,9 @@ from functools import partial
 from typing import Never
 
 from engine_intelligence.host.diversion import divert_standard_streams
-from engine_intelligence.host.processes import adopt_descendants, exit_with_group
+from engine_intelligence.host.guardian import start_guardian
+from engine_intelligence.host.processes import kill_marked, mark_descendants
 from engine_intelligence.host.server import serve
-from engine_intelligence.host.watchdog import watch_realm
 from engine_intelligence.protocol.bootstrap import (
     BOOTSTRAP_VARIABLE,
     InheritedSocket,
@@ -41,20 +41,21 @@ def main() -> Never:
         )
         sys.exit(_EXIT_USAGE)
     bootstrap = decode_bootstrap(text)
+    connection, token = _connect(bootstrap.connection)
+    mark = mark_descendants()
+    start_guardian(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s, mark)
     drain = divert_standard_streams()
-    adopt_descendants()
     _yield_processor()
     logging.basicConfig(
         level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"
     )
-    connection, token = _connect(bootstrap.connection)
-    watch_realm(connection, bootstrap.parent_pid, bootstrap.deadlines)
     # Appended: a module of the game's must not stand in for one of this package's.
     sys.path.extend(path for path in bootstrap.import_paths if path not in sys.path)
 
     def end(code: int) -> Never:
+        kill_marked(mark)
         drain.finish()
-        exit_with_group(code)
+        os._exit(code)  # not sys.exit: it would wait for whatever threads providers have left behind
 
     on_second_signal = partial(end, 1)
     serving = serve(

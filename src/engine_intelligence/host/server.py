@@ -69,7 +69,7 @@ class HostServer:
             )
         except SetupError as error:
             _refuse(channel, error.reason, error.message)
-        except Exception as error:  # noqa: BLE001 - a border: what a provider raises when it is made
+        except BaseException as error:  # noqa: BLE001 - a border: what a provider raises when it is made
             _log.error("the provider could not be made: %s", describe_exception(error))
             _refuse(
                 channel, "provider-failed", f"The provider could not be made: {describe_exception(error)}."

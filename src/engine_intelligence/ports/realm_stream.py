@@ -13,6 +13,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from engine_intelligence.contracts import PortEnded
@@ -262,6 +263,9 @@ class RealmStream:
         self._ended = reason
         self._link.close()
         if self._sock is not None:
+            with suppress(OSError):
+                # Closing is not enough where a fork of the game holds the socket too.
+                self._sock.shutdown(socket.SHUT_RDWR)
             self._sock.close()
             self._sock = None
             self._readiness = None

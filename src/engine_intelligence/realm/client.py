@@ -86,13 +86,16 @@ def create_intelligence_port_client(
     clock: Clock = time.monotonic,
     create_activity_id: Callable[[], str] = new_activity_id,
     create_session_id: Callable[[], str] = new_session_id,
+    when_closed: Callable[[], None] | None = None,
 ) -> IntelligencePortClient:
     """A service for the provider `provider_id` at the other end of `port`, which from now on belongs to the
     client.
 
     It sends nothing before it is called. Without `limits` it takes those that the Host announces, and the
-    defaults until then. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet,
-    `unresponsive_s` once the Host announced heartbeats, and `close_grace_s`.
+    defaults until then. Of `deadlines` it uses `first_text_s` while the Host has not spoken yet, `activity_s` and
+    `close_grace_s` for what the Host has forgotten, `unresponsive_s` once the Host announced heartbeats, and
+    `close_grace_s` for its own close. `when_closed` is for whoever made the port: it is called whenever the closed client
+    is looked at, and must not wait or raise.
     """
     return IntelligencePortClient(
         provider_id,
@@ -102,6 +105,7 @@ def create_intelligence_port_client(
         clock=clock,
         create_activity_id=create_activity_id,
         create_session_id=create_session_id,
+        when_closed=when_closed,
     )
 
 
@@ -122,7 +126,9 @@ class IntelligencePortClient:
         clock: Clock,
         create_activity_id: Callable[[], str],
         create_session_id: Callable[[], str],
+        when_closed: Callable[[], None] | None,
     ) -> None:
+        self._when_closed = when_closed
         self._provider_id = provider_id
         self._port = port
         self._port_released = False
@@ -273,6 +279,8 @@ class IntelligencePortClient:
         if self._closed is not None:
             if self._close_task is not None:
                 self._closing_step()  # whatever a game calls meanwhile moves its close on
+            if self._when_closed is not None:
+                self._when_closed()
             return
         try:
             messages = self._port.receive()

@@ -38,6 +38,8 @@ Transport: TypeAlias = Literal["auto", "socket", "loopback"]
 # sockets.
 _INHERITS_SOCKETS = os.name == "posix"
 
+_SIGKILL = getattr(signal, "SIGKILL", 9)  # which Windows does not have
+
 
 def spawn_host(
     source: str | PathLike[str],
@@ -197,7 +199,11 @@ class HostConnection:
         client = self._clients.get(provider_id)
         if client is None:
             client = create_intelligence_port_client(
-                provider_id, self._stream.open(provider_id), limits=wanted, deadlines=self._deadlines
+                provider_id,
+                self._stream.open(provider_id),
+                limits=wanted,
+                deadlines=self._deadlines,
+                when_closed=self._look,  # a Host that ended is reaped also by a game that goes on polling
             )
             self._clients[provider_id] = client
         elif limits is not None and client.limits != limits:
@@ -256,14 +262,11 @@ class HostConnection:
             time.sleep(min(seconds, 0.002))
 
     def _explain_end(self) -> PortEnded:
-        """The connection ended without a word. Reap the Host if it is gone, with all that it left behind."""
+        """The connection ended without a word. The Host's guardian lets go of it when the Host can be reaped."""
         if self._close_task is not None:
             return PortEnded("realm-closed", "The game closed the connection.")
-        # While the Host is not reaped its group cannot be another's; its own subprocesses are in it (rule
-        # H6).
-        _kill_group(self._process)
-        code = self._process.poll()  # once: this is the frame's path, and the system may be a moment behind
-        if code is None or code == -getattr(signal, "SIGKILL", 9):
+        code = self._process.poll()
+        if code is None or code == -_SIGKILL:
             return PortEnded("host-ended", "The Host ended without a word: it was killed or it crashed.")
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return PortEnded("host-ended", f"The Host ended {how}. What it printed before may say why.")
@@ -299,15 +302,10 @@ def _start(
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a Host that has not been reaped, and its group.
-
-    Where there are no groups its job object ends the others.
-    """
-    if process.returncode is not None:
-        return
+    """Kill a Host that has not been reaped, and its group. Where there are no groups its job object ends the others."""
     if os.name == "posix":
         try:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, _SIGKILL)
         except (ProcessLookupError, PermissionError):
             process.kill()  # it has not become the leader of its group yet
     else:
