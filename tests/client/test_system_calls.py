@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any, ClassVar
 
 import pytest
 from support.port_rigs import accepted, client_on
+from support.port_streams import THE_END
 
 from engine_intelligence import IntelligencePortClient
 from engine_intelligence.ports.realm_stream import RealmStream, SocketLink
@@ -17,6 +19,7 @@ from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import encode_frame
 from engine_intelligence.protocol.messages import FEATURES, Hello
 
+REAL_POLL: Any = getattr(select, "poll", object)
 WAITS = {"poll", "select", "epoll", "control"}
 SYSTEM_MODULES = {"posix", "nt", "select", "_socket", "time", "_thread"}
 # These read a clock without entering the system.
@@ -120,6 +123,48 @@ def test_submit_poll_and_cancel_make_no_call_that_could_wait() -> None:
             client.cancel(accepted(started).id)
         names = list(calls.names)
     assert set(names) <= WAITS | {"send", "sendmsg", "recv", "recv_into"}
+
+
+class TimedPoll:
+    """`select.poll`, and for how long its calls may wait."""
+
+    waits: ClassVar[list[float | None]] = []
+
+    def __init__(self) -> None:
+        self._poll: Any = REAL_POLL()
+
+    def register(self, sock: socket.socket, mask: int) -> None:
+        self._poll.register(sock, mask)
+
+    def modify(self, sock: socket.socket, mask: int) -> None:
+        self._poll.modify(sock, mask)
+
+    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        self.waits.append(timeout)
+        ready: list[tuple[int, int]] = self._poll.poll(timeout)
+        return ready
+
+
+@pytest.mark.spec("S1", "C3")
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="this system has no select.poll")
+def test_no_call_of_a_frame_lets_the_system_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(select, "poll", TimedPoll)
+    TimedPoll.waits.clear()
+    with client_over_a_socket(True) as (client, _):
+        client.cancel(accepted(client.submit("hello")).id)
+        client.poll()
+        assert client.closed is False
+    assert set(TimedPoll.waits) == {0}
+
+
+@pytest.mark.spec("S1")
+def test_the_socket_of_a_realm_never_blocks() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        stream = RealmStream(SocketLink(ours))
+        stream.open("p")
+        assert ours.getblocking() is False
+        stream.end(THE_END)
 
 
 @pytest.mark.spec("C3")
