@@ -115,9 +115,10 @@ def test_agents_that_are_left_over_are_those_that_the_test_means(mark: Mark) -> 
 
 
 @pytest.mark.spec("H5")
-@pytest.mark.parametrize("ending", [ending for ending, _ in ENDINGS])
 @pytest.mark.parametrize(
-    "blocked", [False, True], ids=["while agents work", "while agents work and it blocks"]
+    ("ending", "blocked"),
+    [(ending, False) for ending, _ in ENDINGS]
+    + [(ending, True) for ending in ("returns", "os._exit", "closes")],
 )
 def test_a_game_that_ends_takes_its_host_along(
     mark: Mark, stage: Path, blocked: bool, ending: Ending

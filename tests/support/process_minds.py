@@ -125,6 +125,14 @@ class Kinds:
             yield text
 
     @staticmethod
+    async def stranger(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """A subprocess with a session and an environment of its own; its pid comes first."""
+        child = await asyncio.create_subprocess_exec("sleep", "3600", env={}, start_new_session=True)
+        yield f"{child.pid} "
+        async for text in Kinds.talk(prompt):
+            yield text
+
+    @staticmethod
     async def bulk(prompt: Prompt) -> AsyncGenerator[str, None]:
         """One text, nearly as large as may be: several of them do not fit into a connection that nobody reads."""
         yield "b" * 60_000
@@ -134,9 +142,9 @@ class Kinds:
         """Twenty short-lived processes whose parent ends first, and then the number that is still listed."""
         for _ in range(20):
             await (await asyncio.create_subprocess_exec("sh", "-c", "sleep 0.01 &")).wait()
-        left: list[str] = []
+        left: list[int] = []
         for _ in range(2000):
-            left = children()
+            left = dead_children()
             if not left:
                 break
             await asyncio.sleep(0.005)
@@ -228,9 +236,17 @@ def start_agents() -> str:
     return agent.stdout.readline().decode().strip() + " "
 
 
-def children() -> list[str]:
-    """The pids of the children of this process, also of those that are dead and not reaped."""
-    return Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+def dead_children() -> list[int]:
+    """The pids of the children of this process that are dead and not reaped."""
+    found: list[int] = []
+    for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            continue
+        if stat.rpartition(")")[2].split()[0] == "Z":
+            found.append(int(pid))
+    return found
 
 
 def arguments() -> list[str]:
