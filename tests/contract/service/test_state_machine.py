@@ -53,9 +53,10 @@ class Model:
 
     def due(self) -> tuple[float, End]:
         """When it ends if nothing more happens, and how."""
-        all_due: list[tuple[float, End]] = [(self.accepted_at + DEADLINES.activity_s, "timeout")]
+        # Once the game has asked for a cancel, that is what it gets, and the grace is the only time that counts (S12).
         if self.cancelled_at is not None:
-            all_due.append((self.cancelled_at + DEADLINES.cancel_grace_s, "cancelled"))
+            return self.cancelled_at + DEADLINES.cancel_grace_s, "cancelled"
+        all_due: list[tuple[float, End]] = [(self.accepted_at + DEADLINES.activity_s, "timeout")]
         if self.last_text_at is not None:
             all_due.append((self.last_text_at + DEADLINES.stall_s, "stalled"))
         elif self.started_at is not None:
@@ -198,7 +199,7 @@ class RuntimeMachine(RuleBasedStateMachine):
         for model in self.world.held:
             at, end = model.due()
             if model.end is None and at <= now:
-                if end != "cancelled" and model.started_at is not None and model.cancelled_at is None:
+                if end != "cancelled" and model.started_at is not None:
                     self.expected_cancels.append(model.id)
                 model.end = end
         self.settle()
