@@ -21,7 +21,7 @@ import time
 from contextlib import suppress
 from typing import Never
 
-from engine_intelligence.host.processes import kill_group, kill_marked
+from engine_intelligence.host.processes import kill_descendants, kill_group
 
 # Where the system cannot wait for a process that is no child, its end is looked for this often.
 _LOOK_INTERVAL_S = 0.1
@@ -29,21 +29,36 @@ _LOOK_INTERVAL_S = 0.1
 EXIT_CODE_ABANDONED = 70  # sysexits.h: EX_SOFTWARE. The Host did not end by itself.
 
 
-def start_guardian(connection: socket.socket, game_pid: int, grace_s: float, mark: bytes) -> None:
-    """Have this process end with the game `game_pid` and with `connection`. Call it once, before any thread is started."""
+def start_guardian(connection: socket.socket, game_pid: int, grace_s: float, mark: bytes) -> int | None:
+    """Have this process end with the game `game_pid` and with `connection`. Call it once, before any thread is started.
+
+    Returns the process id of the guardian, for `dismiss_guardian`, where there is one.
+    """
     if sys.platform == "win32":
         from engine_intelligence.host import windows
 
         # There is no fork; a job ends the children, and a thread has to do for the Host itself.
         windows.end_children_with_this_process()
         threading.Thread(target=_end_with_game, args=(game_pid, grace_s), daemon=True).start()
-        return
+        return None
     host_pid = os.getpid()
-    if os.fork() == 0:
+    guardian_pid = os.fork()
+    if guardian_pid == 0:
         try:
             _guard(connection.fileno(), game_pid, host_pid, grace_s, mark)
         finally:
             os._exit(0)
+    return guardian_pid
+
+
+def dismiss_guardian(guardian_pid: int | None, mark: bytes) -> None:
+    """Do the guardian's work from a Host that ends in order, so that nothing outlives it, the guardian included."""
+    if sys.platform != "linux" or guardian_pid is None:
+        return  # elsewhere only the guardian can reach the group without ending this process too
+    kill_descendants(os.getpid(), mark)
+    with suppress(OSError):
+        os.kill(guardian_pid, signal.SIGKILL)
+        os.waitpid(guardian_pid, 0)
 
 
 def _guard(connection: int, game_pid: int, host_pid: int, grace_s: float, mark: bytes) -> None:
@@ -65,7 +80,7 @@ def _guard(connection: int, game_pid: int, host_pid: int, grace_s: float, mark: 
             give_up_at = time.monotonic() + grace_s
     os.close(connection)  # first: it is how the game learns of the end
     kill_group(host_pid)
-    kill_marked(mark)
+    kill_descendants(host_pid, mark)
 
 
 class _Watch:

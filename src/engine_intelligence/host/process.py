@@ -12,8 +12,8 @@ from functools import partial
 from typing import Never
 
 from engine_intelligence.host.diversion import divert_standard_streams
-from engine_intelligence.host.guardian import start_guardian
-from engine_intelligence.host.processes import kill_marked, mark_descendants
+from engine_intelligence.host.guardian import dismiss_guardian, start_guardian
+from engine_intelligence.host.processes import mark_descendants
 from engine_intelligence.host.server import serve
 from engine_intelligence.protocol.bootstrap import (
     BOOTSTRAP_VARIABLE,
@@ -29,6 +29,7 @@ _NICENESS = 10
 _CONNECT_TIMEOUT_S = 10.0
 
 _EXIT_USAGE = 64  # sysexits.h: EX_USAGE
+_EXIT_UNAVAILABLE = 69  # sysexits.h: EX_UNAVAILABLE
 
 
 def main() -> Never:
@@ -41,9 +42,12 @@ def main() -> Never:
         )
         sys.exit(_EXIT_USAGE)
     bootstrap = decode_bootstrap(text)
-    connection, token = _connect(bootstrap.connection)
+    try:
+        connection, token = _connect(bootstrap.connection)
+    except OSError:
+        sys.exit(_EXIT_UNAVAILABLE)  # the game has ended already, and there is nobody to tell
     mark = mark_descendants()
-    start_guardian(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s, mark)
+    guardian_pid = start_guardian(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s, mark)
     drain = divert_standard_streams()
     _yield_processor()
     logging.basicConfig(
@@ -53,8 +57,8 @@ def main() -> Never:
     sys.path.extend(path for path in bootstrap.import_paths if path not in sys.path)
 
     def end(code: int) -> Never:
-        kill_marked(mark)
         drain.finish()
+        dismiss_guardian(guardian_pid, mark)
         os._exit(code)  # not sys.exit: it would wait for whatever threads providers have left behind
 
     on_second_signal = partial(end, 1)

@@ -1,7 +1,8 @@
 """The processes that a Host's providers start, and how they are found when they have to go (rule H5).
 
 Each carries a mark in its environment, which it hands on to its own children, whatever group or session they move to
-and whoever their parent becomes. On systems where environments of others cannot be read, the process group has to do.
+and whoever their parent becomes; and each that did not move is in the Host's session. On systems where one cannot look
+for either, the process group has to do.
 """
 
 from __future__ import annotations
@@ -25,19 +26,22 @@ def mark_descendants() -> bytes:
     return f"{MARK_VARIABLE}={value}".encode()
 
 
-def kill_marked(mark: bytes) -> None:
-    """Kill every process that carries `mark`. Takes milliseconds; it waits for none of them."""
+def kill_descendants(host_pid: int, mark: bytes) -> None:
+    """Kill every process that carries `mark` or is in the session of `host_pid`, but for that one and the calling one.
+
+    Takes milliseconds, and waits for none of them. On other systems than Linux it does nothing.
+    """
     if sys.platform != "linux":
         return
-    killed: set[int] = set()
+    spared = {host_pid, os.getpid()}
     for _ in range(_MAX_ROUNDS):
-        found = {pid for pid in _marked(mark) if pid not in killed}
+        found = [pid for pid in _processes() if pid not in spared and _belongs(pid, host_pid, mark)]
         if not found:
             return
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        killed |= found
+        spared.update(found)  # dead, though perhaps still listed
 
 
 def kill_group(leader: int) -> None:
@@ -47,11 +51,16 @@ def kill_group(leader: int) -> None:
             os.killpg(leader, signal.SIGKILL)
 
 
-def _marked(mark: bytes) -> list[int]:
-    marked: list[int] = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            with suppress(OSError):
-                if mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                    marked.append(int(name))
-    return marked
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _belongs(pid: int, session: int, mark: bytes) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        # After the name, which is in parentheses and may hold anything: state, parent, group, session.
+        if int(stat.rpartition(b")")[2].split()[3]) == session:
+            return True
+        return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except (OSError, IndexError, ValueError):
+        return False  # gone meanwhile, or another user's
