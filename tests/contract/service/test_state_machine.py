@@ -119,19 +119,25 @@ class RuntimeMachine(RuleBasedStateMachine):
             self.world.held.append(Model(result.value.id, result.value.session, self.scene.clock()))
         self.settle()
 
-    @rule(which=st.integers(0, PLACES), text=st.sampled_from(["", "a", "🛡🛡", "abcde", "abcdefghij"]))
-    def text(self, which: int, text: str) -> None:
+    @rule(
+        which=st.integers(0, PLACES),
+        texts=st.lists(st.sampled_from(["", "a", "bc", "🛡🛡", "abcdefghij"]), max_size=5),
+    )
+    def text(self, which: int, texts: list[str]) -> None:
         model = self.running(which)
         # What is said between a cancel and the end may be delivered or not: that is not said.
         if model is None or model.cancelled_at is not None:
             return
-        self.scene.provider.sinks[model.id].text(text)
-        if len(model.text) + len(text) > OUTPUT:
-            model.end = "overflow"
-            self.expected_cancels.append(model.id)
-        elif text:
-            model.text += text
-            model.last_text_at = self.scene.clock()
+        for text in texts:
+            self.scene.provider.sinks[model.id].text(text)
+            if model.end is not None:
+                continue
+            if len(model.text) + len(text) > OUTPUT:
+                model.end = "overflow"
+                self.expected_cancels.append(model.id)
+            elif text:
+                model.text += text
+                model.last_text_at = self.scene.clock()
         self.settle()
 
     @rule(which=st.integers(0, PLACES), output=st.sampled_from(["whole", "x" * OUTPUT, "x" * (OUTPUT + 1)]))
