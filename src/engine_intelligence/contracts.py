@@ -200,6 +200,9 @@ class PortEnded(Exception):
     """The channel is over. `reason` is a name in kebab-case, and the text a sentence that a log can use."""
 
     def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(reason, message)
         self.reason = reason
         self.message = message
+
+    def __str__(self) -> str:
+        return self.message

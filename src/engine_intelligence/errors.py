@@ -142,9 +142,12 @@ class SetupError(Exception):
     """
 
     def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(reason, message)
         self.reason = reason
         self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def invalid_request(field: str, reason: str) -> IntelligenceError:

@@ -64,11 +64,11 @@ class RealmLedger:
     """What a game saw of one client."""
 
     limits: IntelligenceLimits
-    accepted: dict[str, Story] = field(default_factory=dict)
+    accepted: dict[str, Story] = field(default_factory=dict[str, Story])
     garbled: bool = False
     """Something was changed on the wire: what arrives may be another text, but still in order and once."""
-    accepted_at: dict[str, float] = field(default_factory=dict)
-    cancelled: dict[str, float] = field(default_factory=dict)
+    accepted_at: dict[str, float] = field(default_factory=dict[str, float])
+    cancelled: dict[str, float] = field(default_factory=dict[str, float])
     """When a running Activity was cancelled."""
 
     def accept(self, activity_id: str, now: float) -> None:
@@ -100,13 +100,13 @@ class WireTap:
     """What crossed the wire, read by the decoders of the package. It stops at the first garbled byte."""
 
     limits: IntelligenceLimits
-    stories: dict[str, Story] = field(default_factory=dict)
-    submitted: list[str] = field(default_factory=list)
-    rejected: dict[str, str] = field(default_factory=dict)
+    stories: dict[str, Story] = field(default_factory=dict[str, Story])
+    submitted: list[str] = field(default_factory=list[str])
+    rejected: dict[str, str] = field(default_factory=dict[str, str])
     """The codes of what the Host refused."""
-    _granted: dict[int, int] = field(default_factory=dict)
-    _streaming: set[int] = field(default_factory=set)
-    _answers_due: dict[int, int] = field(default_factory=dict)
+    _granted: dict[int, int] = field(default_factory=dict[int, int])
+    _streaming: set[int] = field(default_factory=set[int])
+    _answers_due: dict[int, int] = field(default_factory=dict[int, int])
     _from_host: FrameReader = field(default_factory=FrameReader)
     _from_realm: FrameReader = field(default_factory=FrameReader)
     garbled: bool = False

@@ -12,7 +12,7 @@ class Work:
 
     submission: ActivitySubmission
     sink: ActivitySink
-    said: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list[str])
     ended: bool = False
     cancel_asked: bool = False
     abandoned: bool = False

@@ -1,6 +1,9 @@
 """Builds that are broken on purpose, one rule each. A simulation is worth what it finds of them."""
 
-from collections.abc import Callable, Iterator
+# They replace private parts of the package by one-line functions of whatever the parts are called with.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,7 +29,7 @@ def mutant(break_it: Callable[[Patch], None]) -> Callable[[Patch], None]:
 
 
 @contextmanager
-def broken(name: str) -> Iterator[None]:
+def broken(name: str) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         MUTANTS[name](patch)
         yield

@@ -113,28 +113,28 @@ class World:
         """One iteration of the Host's event loop."""
         await asyncio.sleep(0)
 
-    async def _host_runs(self) -> None:
+    async def host_runs(self) -> None:
         self.note("host runs")
         for _ in range(self.random.randint(1, 3)):
             await self._tick()
 
-    async def _to_host(self) -> None:
+    async def to_host(self) -> None:
         self.note("to host")
         self.wire.carry_to_host()
 
-    async def _to_realm(self) -> None:
+    async def to_realm(self) -> None:
         self.note("to realm")
         self.wire.carry_to_realm()
 
-    async def _minds_act(self) -> None:
+    async def minds_act(self) -> None:
         mind = self.minds[self.random.choice(PROVIDERS)]
         self.note(f"{mind.id}: " + (mind.act() if self.random.random() < 0.95 else mind.act_late()))
 
-    async def _time_passes(self) -> None:
+    async def time_passes(self) -> None:
         self.loop.now += self.random.choice((0.001, 0.016, 0.1))
         self.note("time passes")
 
-    async def _submit(self) -> None:
+    async def submit(self) -> None:
         name = self.random.choice(PROVIDERS)
         known = self.sessions[name]
         session = self.random.choice(known) if known and self.random.random() < 0.5 else None
@@ -148,7 +148,7 @@ class World:
             case refused:
                 self.note(f"submit refused: {refused.error.code}")
 
-    async def _poll(self) -> None:
+    async def poll(self) -> None:
         for name in PROVIDERS:
             self._poll_client(name, self.random.choice((None, 1, 2, 100)))
 
@@ -160,7 +160,7 @@ class World:
         self.ledgers[name].polled(events, min(size or LIMITS.max_poll_events, LIMITS.max_poll_events))
         self.note(f"poll {name}: " + " ".join(f"{event.activity_id}.{event.sequence}" for event in events))
 
-    async def _cancel(self) -> None:
+    async def cancel(self) -> None:
         name = self.random.choice(PROVIDERS)
         ids = list(self.ledgers[name].accepted)
         if ids:
@@ -170,7 +170,7 @@ class World:
                 self.ledgers[name].cancelled.setdefault(activity_id, self.loop.now)
             self.note(f"cancel {activity_id}: {result.ok}")
 
-    async def _close_client(self) -> None:
+    async def close_client(self) -> None:
         name = self.random.choice(PROVIDERS)
         self.clients[name].close()
         self.realm_closed.add(name)
@@ -390,15 +390,15 @@ FAULTS: tuple[Callable[[World], None], ...] = (
     _fail_to_close,
 )
 ACTS = (
-    World._host_runs,
-    World._to_host,
-    World._to_realm,
-    World._minds_act,
-    World._time_passes,
-    World._submit,
-    World._poll,
-    World._cancel,
-    World._close_client,
+    World.host_runs,
+    World.to_host,
+    World.to_realm,
+    World.minds_act,
+    World.time_passes,
+    World.submit,
+    World.poll,
+    World.cancel,
+    World.close_client,
 )
 WEIGHTS = (20, 14, 14, 22, 6, 12, 10, 4, 0.3)
 
