@@ -11,7 +11,6 @@ from support.process_play import (
     closed_because,
     code_of_close,
     refusal,
-    submitted,
     until_host_is_gone,
 )
 from support.process_start import Starter
@@ -106,7 +105,7 @@ def test_a_bad_factory_closes_the_client_with_what_to_do(
     start_auto: Starter, factory: str, reason: str, names: str, advises: str
 ) -> None:
     client = start_auto(factory).client("mind")
-    submitted(client, "anyone?")
+    client.submit("anyone?")
     message = closed_because(client)
     assert names in message
     assert advises in message

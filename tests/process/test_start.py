@@ -141,7 +141,7 @@ def test_a_host_that_ends_before_it_says_anything_closes_its_clients(start: Star
     python.write_text("#!/bin/sh\nexit 3\n")
     python.chmod(0o755)
     client = start(python=str(python)).client("mind")
-    submitted(client, "talk")
+    client.submit("talk")
     assert "Host ended" in closed_because(client)
 
 
