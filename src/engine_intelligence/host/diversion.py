@@ -18,7 +18,20 @@ _CHUNK_BYTES = 64 * 1024
 # Up to 4 MiB of output wait for a slow terminal; what comes beyond that is dropped.
 _MAX_CHUNKS = 64
 
+# The most that Linux lets an ordinary user have.
+_PIPE_BYTES = 1024 * 1024
+
 _FINISH_S = 0.2
+
+
+def open_standard_streams() -> None:
+    """Open what there is not of descriptors 0, 1 and 2, so that no socket gets such a number.
+
+    Call it before any is made.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
 
 
 def divert_standard_streams() -> StandardOutputDrain:
@@ -28,12 +41,10 @@ def divert_standard_streams() -> StandardOutputDrain:
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    try:
-        before = os.dup(2)
-    except OSError:
-        before = os.dup(null)  # started without a standard error, as a windowed program is
     os.close(null)
+    before = os.dup(2)
     reader, writer = os.pipe()
+    _enlarge(writer)
     os.dup2(writer, 1)
     os.dup2(writer, 2)
     os.close(writer)
@@ -47,6 +58,17 @@ def divert_standard_streams() -> StandardOutputDrain:
     drain = StandardOutputDrain(reader, before)
     drain.start()
     return drain
+
+
+def _enlarge(pipe: int) -> None:
+    """Make room in a pipe for native code that prints while it holds the interpreter, when no thread can
+    drain it.
+    """
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 class StandardOutputDrain:

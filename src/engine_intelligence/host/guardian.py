@@ -1,12 +1,14 @@
 """What ends a Host with its game, and with a Host all that it started, whatever the Host is doing (rule H5).
 
-The event loop sees the end of the connection, and then closes everything in order. But provider code may block that
-loop, native code may hold the interpreter's lock so that not even a thread could act, and a Host that is killed closes
-nothing. So the Host has a guardian: a fork of itself, made before it has any thread, that does nothing but wait.
+The event loop sees the end of the connection, and then closes everything in order. But provider code may
+block that loop, native code may hold the interpreter's lock so that not even a thread could act, and a Host
+that is killed closes nothing. So the Host has a guardian: a fork of itself, made before it has any thread,
+that does nothing but wait.
 
-It waits for the end of the connection and, because a forked sibling of the game can hold that open, for the end of the
-game's process. From either on the Host has `close_grace_s` to end in order; then it is killed. When the Host has ended,
-however it did, the guardian kills what the Host's providers left behind, and ends too.
+It waits for the end of the connection and, because a forked sibling of the game can hold that open, for the
+end of the game's process. From either on the Host has `close_grace_s` to end in order; then it is killed.
+When the Host has ended, however it did, the guardian kills what the Host's providers left behind, and ends
+too.
 """
 
 from __future__ import annotations
@@ -26,11 +28,16 @@ from engine_intelligence.host.processes import kill_descendants, kill_group
 # Where the system cannot wait for a process that is no child, its end is looked for this often.
 _LOOK_INTERVAL_S = 0.1
 
+# A game that closes its connection kills the Host itself at the end of the grace; the guardian comes before
+# that, because it also knows the Host's descendants.
+_SHARE_OF_GRACE = 0.9
+
 EXIT_CODE_ABANDONED = 70  # sysexits.h: EX_SOFTWARE. The Host did not end by itself.
 
 
 def start_guardian(connection: socket.socket, game_pid: int, grace_s: float, mark: bytes) -> int | None:
-    """Have this process end with the game `game_pid` and with `connection`. Call it once, before any thread is started.
+    """Have this process end with the game `game_pid` and with `connection`. Call it once, before any thread
+    is started.
 
     Returns the process id of the guardian, for `dismiss_guardian`, where there is one.
     """
@@ -52,12 +59,13 @@ def start_guardian(connection: socket.socket, game_pid: int, grace_s: float, mar
 
 
 def dismiss_guardian(guardian_pid: int | None, mark: bytes) -> None:
-    """Do the guardian's work from a Host that ends in order, so that nothing outlives it, the guardian included."""
+    """Do the guardian's work from a Host that ends in order, so that nothing outlives it, the guardian
+    included.
+    """
     if sys.platform != "linux" or guardian_pid is None:
         return  # elsewhere only the guardian can reach the group without ending this process too
-    kill_descendants(os.getpid(), mark)
+    kill_descendants(os.getpid(), mark)  # it is one of them
     with suppress(OSError):
-        os.kill(guardian_pid, signal.SIGKILL)
         os.waitpid(guardian_pid, 0)
 
 
@@ -73,8 +81,10 @@ def _guard(connection: int, game_pid: int, host_pid: int, grace_s: float, mark: 
     while not watch.host_ended:
         watch.wait(None if give_up_at is None else give_up_at - time.monotonic())
         if watch.game_ended and give_up_at is None:
-            give_up_at = time.monotonic() + grace_s
+            give_up_at = time.monotonic() + _SHARE_OF_GRACE * grace_s
         if give_up_at is not None and time.monotonic() >= give_up_at:
+            # Before the Host itself: with it goes what shows who descends from it.
+            kill_descendants(host_pid, mark)
             with suppress(ProcessLookupError):
                 os.kill(host_pid, signal.SIGKILL)
             give_up_at = time.monotonic() + grace_s

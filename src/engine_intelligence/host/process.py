@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Never
 
-from engine_intelligence.host.diversion import divert_standard_streams
+from engine_intelligence.host.diversion import divert_standard_streams, open_standard_streams
 from engine_intelligence.host.guardian import dismiss_guardian, start_guardian
 from engine_intelligence.host.processes import mark_descendants
 from engine_intelligence.host.server import serve
@@ -42,6 +42,8 @@ def main() -> Never:
         )
         sys.exit(_EXIT_USAGE)
     bootstrap = decode_bootstrap(text)
+    _yield_processor()  # before there is a second thread or process, each of which inherits it
+    open_standard_streams()
     try:
         connection, token = _connect(bootstrap.connection)
     except OSError:
@@ -49,7 +51,6 @@ def main() -> Never:
     mark = mark_descendants()
     guardian_pid = start_guardian(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s, mark)
     drain = divert_standard_streams()
-    _yield_processor()
     logging.basicConfig(
         level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"
     )

@@ -90,7 +90,7 @@ class LoopbackLink:
     _MAX_STRANGERS = 8
 
     def __init__(self, token: str) -> None:
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener = above_standard_streams(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         try:
             self._listener.bind(("127.0.0.1", 0))
             self._listener.listen(self._MAX_STRANGERS)
@@ -137,6 +137,7 @@ class LoopbackLink:
         try:
             while True:
                 sock, _ = self._listener.accept()
+                sock = above_standard_streams(sock)
                 sock.setblocking(False)
                 self._strangers.append((sock, bytearray()))
                 if len(self._strangers) > self._MAX_STRANGERS:
@@ -145,6 +146,21 @@ class LoopbackLink:
             return
         except OSError:
             return  # the system is short of something; the next call tries again
+
+
+def above_standard_streams(sock: socket.socket) -> socket.socket:
+    """The same socket under a descriptor that is none of the standard streams'.
+
+    A game that was started without standard streams gets their numbers for whatever it opens first; but
+    native code goes on printing to them, and a child process gets streams of its own under them.
+    """
+    held: list[socket.socket] = []
+    while 0 <= sock.fileno() <= 2:
+        held.append(sock)
+        sock = sock.dup()
+    for low in held:
+        low.close()
+    return sock
 
 
 class _Readiness:
@@ -181,12 +197,20 @@ class RealmStream:
     """One connection to a Host, and the ports on it. It belongs to one thread; nothing here waits, but for
     `idle`.
 
-    `explain_end` is asked for the reason when the connection ends without the Host having given one.
+    `explain_end` is asked for the reason when the connection ends without the Host having given one;
+    `explain_start` while there is no connection yet, whether there will be none.
     """
 
-    def __init__(self, link: Link, explain_end: Callable[[], PortEnded] | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        *,
+        explain_end: Callable[[], PortEnded] | None = None,
+        explain_start: Callable[[], PortEnded | None] | None = None,
+    ) -> None:
         self._link = link
         self._explain_end = explain_end
+        self._explain_start = explain_start
         self._sock: socket.socket | None = None
         self._readiness: _Readiness | None = None
         self._outbox = bytearray()
@@ -278,6 +302,8 @@ class RealmStream:
                 self._sock.setblocking(False)
                 self._readiness = _Readiness(self._sock)
                 self._flush()
+            elif self._explain_start is not None and (ended := self._explain_start()) is not None:
+                self.end(ended)
         return self._sock is not None
 
     def _flush(self) -> None:
@@ -287,7 +313,8 @@ class RealmStream:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
-                # The Host is gone, but its last words may lie unread. Reading them comes to the end by itself.
+                # The Host is gone, but its last words may lie unread. Reading them comes to the end by
+                # itself.
                 self._broken = True
                 self._outbox.clear()
                 return

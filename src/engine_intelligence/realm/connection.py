@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,13 @@ from typing import Literal, Never, Self, TypeAlias
 from engine_intelligence.closing import PolledClose
 from engine_intelligence.contracts import CloseTask, PortEnded
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
-from engine_intelligence.ports.realm_stream import Link, LoopbackLink, RealmStream, SocketLink
+from engine_intelligence.ports.realm_stream import (
+    Link,
+    LoopbackLink,
+    RealmStream,
+    SocketLink,
+    above_standard_streams,
+)
 from engine_intelligence.protocol.bootstrap import (
     BOOTSTRAP_VARIABLE,
     FactorySource,
@@ -134,7 +140,7 @@ class HostConnection:
         link: Link
         child_socket: socket.socket | None = None
         if inherits:
-            ours, child_socket = socket.socketpair()
+            ours, child_socket = (above_standard_streams(sock) for sock in socket.socketpair())
             link = SocketLink(ours)
             connection: InheritedSocket | LoopbackSocket = InheritedSocket(child_socket.fileno())
         else:
@@ -163,7 +169,7 @@ class HostConnection:
         finally:
             if child_socket is not None:
                 child_socket.close()  # or the end of the Host would not be seen (pitfall P3)
-        self._stream = RealmStream(link, self._explain_end)
+        self._stream = RealmStream(link, explain_end=self._explain_end, explain_start=self._explain_start)
 
     @property
     def pid(self) -> int:
@@ -221,8 +227,11 @@ class HostConnection:
         """
         if self._close_task is None:
             self._close_by = time.monotonic() + self._deadlines.close_grace_s
-            closing = [client.close() for client in self._clients.values()]
-            self._close_task = PolledClose(lambda: self._closing_step(closing), self._closing_idle)
+            for client in self._clients.values():
+                client.close()
+            # The end of the connection is what the Host's guardian goes by, whatever the Host itself is doing.
+            self._stream.end(PortEnded("realm-closed", "The game closed the connection."))
+            self._close_task = PolledClose(self._closing_step)
         return self._close_task
 
     def __enter__(self) -> Self:
@@ -243,23 +252,14 @@ class HostConnection:
         if self._stream.ended is not None:
             self._process.poll()  # reaps it
 
-    def _closing_step(self, closing: Sequence[CloseTask]) -> bool:
-        late = time.monotonic() >= self._close_by
-        open_clients = [
-            task for task in closing if not task.done
-        ]  # each of them is looked at, and so moved on
-        if open_clients and not late:
-            return False
-        self._stream.end(PortEnded("realm-closed", "The game closed the connection."))
-        if self._process.returncode is None and late:
+    def _closing_step(self) -> bool:
+        if self._process.poll() is None and time.monotonic() >= self._close_by:
             _kill_group(self._process)
         return self._process.poll() is not None
 
-    def _closing_idle(self, seconds: float) -> None:
-        if self._stream.ended is None:
-            self._stream.idle(seconds)
-        else:
-            time.sleep(min(seconds, 0.002))
+    def _explain_start(self) -> PortEnded | None:
+        """Why there is no connection yet, if there will be none: a Host can end before it connects."""
+        return None if self._process.poll() is None else self._explain_end()
 
     def _explain_end(self) -> PortEnded:
         """The connection ended without a word. The Host's guardian lets go of it when the Host can be reaped."""
