@@ -50,6 +50,8 @@ class Report(msgspec.Struct, frozen=True):
 
 def main(plan: Plan) -> None:
     interrupted: list[int] = []
+    # A shell that starts the tests in its background has its children ignore this signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if plan.ending == "survives-ctrl-c":
         signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
     connection = spawn_host(
