@@ -92,7 +92,6 @@ ENDS: list[tuple[End, str]] = [
     (held, "unresponsive"),
 ]
 
-every_end = pytest.mark.parametrize("end", [end for end, _ in ENDS], ids=lambda end: end.__name__)
 every_death = pytest.mark.parametrize(
     "end", [killed, terminated, left, crashed], ids=lambda end: end.__name__
 )
@@ -122,10 +121,26 @@ def until_closed(client: IntelligencePortClient) -> list[IntelligenceEvent]:
 
 @pytest.mark.spec("H6", "C5", "C7")
 @pytest.mark.parametrize(("end", "reason"), ENDS, ids=lambda value: getattr(value, "__name__", None))
-def test_the_client_is_closed_with_a_reason_when_its_host_is(start: Starter, end: End, reason: str) -> None:
-    connection, client = talking(start)
+def test_the_client_is_closed_with_a_reason_when_its_host_is(
+    start_auto: Starter, end: End, reason: str
+) -> None:
+    connection, client = talking(start_auto)
     end(connection, client)
     assert code_of_close(client) == reason
+
+
+@pytest.mark.spec("H6", "C5", "C7")
+@pytest.mark.parametrize(("end", "reason"), [(killed, "host-ended"), (stopped, "unresponsive")])
+def test_the_client_of_a_loopback_connection_is_closed_with_a_reason(
+    mark: Mark, end: End, reason: str
+) -> None:
+    with spawn_host(
+        f"{MINDS}:mind", transport="loopback", environment=mark.environment, deadlines=IMPATIENT
+    ) as connection:
+        client = connection.client(MIND)
+        answer(client, "hello")
+        end(connection, client)
+        assert code_of_close(client) == reason
 
 
 @pytest.mark.spec("H6", "C7")
@@ -141,7 +156,7 @@ def test_the_reason_says_how_the_host_ended(start_auto: Starter, end: End, words
 
 
 @pytest.mark.spec("H6", "S6", "D3")
-@every_end
+@every_death
 def test_what_came_before_the_end_of_the_host_came_in_order(start_auto: Starter, end: End) -> None:
     connection = start_auto(deadlines=IMPATIENT)
     client = connection.client(MIND)
@@ -227,7 +242,7 @@ def test_a_host_that_is_killed_in_the_middle_of_its_close_is_closed(start: Start
 
 
 @pytest.mark.spec("H6")
-@every_end
+@pytest.mark.parametrize("end", [killed, terminated, stopped, held], ids=lambda end: end.__name__)
 def test_nothing_is_left_of_a_host_once_the_connection_is_closed(
     start_auto: Starter, mark: Mark, tmp_path: Path, end: End
 ) -> None:
@@ -293,22 +308,18 @@ def test_kill_9_of_a_host_in_the_middle_of_a_message_takes_its_group_along(
 
 
 @pytest.mark.spec("H6")
-@pytest.mark.parametrize("end", [terminated, interrupted], ids=["SIGTERM", "SIGINT"])
-def test_a_host_that_is_told_to_stop_takes_its_agents_along(
-    start_auto: Starter, mark: Mark, end: End
-) -> None:
+def test_a_host_that_is_told_to_stop_takes_its_agents_along(start_auto: Starter, mark: Mark) -> None:
     connection = start_auto()
     client = connection.client(MIND)
     submitted(client, "agents")
     assert all(psutil.pid_exists(int(pid)) for pid in text_of(until_text(client)).split()[:3])
-    end(connection, client)
+    terminated(connection, client)
     mark.until_gone()
 
 
 @pytest.mark.spec("H6")
-@pytest.mark.parametrize("source", [f"{MINDS}:hangs_in_close", f"{MINDS}:mind"])
-def test_a_second_signal_ends_a_host_at_once(start_auto: Starter, source: str) -> None:
-    connection = start_auto(source, deadlines=Deadlines(close_grace_s=3600.0))
+def test_a_second_signal_ends_a_host_at_once(start_auto: Starter) -> None:
+    connection = start_auto(f"{MINDS}:hangs_in_close", deadlines=Deadlines(close_grace_s=3600.0))
     client = connection.client(MIND)
     submitted(client, "agents")
     until_text(client)
@@ -345,8 +356,8 @@ def test_the_connection_of_a_host_that_ended_says_why(start_auto: Starter) -> No
 
 
 @pytest.mark.spec("H6")
-def test_a_terminal_that_was_sent_before_the_end_is_delivered(start: Starter) -> None:
-    connection = start()
+def test_a_terminal_that_was_sent_before_the_end_is_delivered(start_auto: Starter) -> None:
+    connection = start_auto()
     client = connection.client(MIND)
     answer(client, "warm")
     submitted(client, "one two")
@@ -382,7 +393,7 @@ def test_a_host_that_pauses_for_less_than_the_patience_goes_on(start_auto: Start
 def test_a_host_that_was_suspended_together_with_its_game_goes_on(start_auto: Starter) -> None:
     connection, client = talking(start_auto)
     os.kill(connection.pid, signal.SIGSTOP)
-    frames(120)  # in which the game does not look either
+    frames(75)  # in which the game does not look either
     os.kill(connection.pid, signal.SIGCONT)
     assert answer(client, "good morning") == "good morning "
 
@@ -393,7 +404,7 @@ def test_a_host_is_not_given_up_for_an_impatience_shorter_than_its_ordinary_puls
 ) -> None:
     client = start_auto(deadlines=Deadlines(unresponsive_s=0.4)).client(MIND)
     answer(client, "hello")
-    for _ in range(120):
+    for _ in range(75):
         client.poll()
         frames(1)
     assert not client.closed
@@ -450,10 +461,10 @@ def test_a_realm_that_is_frozen_costs_its_host_a_bounded_amount(start_auto: Star
     client = connection.client(MIND)
     submitted(client, "flood")
     until_text(client)
-    frames(30)
+    frames(15)
     host = psutil.Process(connection.pid)
     before = host.memory_info().rss
-    frames(60)
+    frames(30)
     assert host.memory_info().rss - before < 16 * 1024 * 1024
 
 
@@ -567,7 +578,7 @@ def test_a_host_whose_provider_took_the_standard_streams_away_ends_in_order(star
 
 @pytest.mark.spec("C6")
 def test_a_wait_for_a_close_that_takes_longer_returns_and_says_so(start_auto: Starter) -> None:
-    connection = start_auto(f"{MINDS}:hangs_in_close", deadlines=Deadlines(close_grace_s=1.0))
+    connection = start_auto(f"{MINDS}:hangs_in_close", deadlines=Deadlines(close_grace_s=0.4))
     submitted(client := connection.client(MIND), "talk")
     until_text(client)
     task = connection.close()

@@ -205,8 +205,10 @@ def test_a_missing_extra_says_how_to_install_it(start_auto: Starter, tmp_path: P
 
 
 @pytest.mark.spec("H4")
-def test_the_reason_is_there_also_for_who_looks_after_the_host_has_gone(start: Starter, mark: Mark) -> None:
-    connection = start(f"{MINDS}:raises")
+def test_the_reason_is_there_also_for_who_looks_after_the_host_has_gone(
+    start_auto: Starter, mark: Mark
+) -> None:
+    connection = start_auto(f"{MINDS}:raises")
     client = connection.client("mind")
     until_host_is_gone(connection)
     assert "the moon is in the wrong house" in closed_because(client)

@@ -147,12 +147,12 @@ def test_a_host_that_ends_before_it_says_anything_closes_its_clients(start: Star
 
 @pytest.mark.spec("H1")
 def test_an_interpreter_behind_a_wrapper_that_stays_serves_as_long_as_the_game_wants(
-    start: Starter, tmp_path: Path
+    start_auto: Starter, tmp_path: Path
 ) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\n{sys.executable} "$@"\nexit $?\n')
     python.chmod(0o755)
-    client = start(python=str(python), deadlines=Deadlines(close_grace_s=0.1)).client("mind")
+    client = start_auto(python=str(python), deadlines=Deadlines(close_grace_s=0.1)).client("mind")
     assert answer(client, "one") == "one "
     # Its watch over the game must not take the wrapper for the game.
     for _ in range(5):
