@@ -164,11 +164,11 @@ class Kinds:
 
     @staticmethod
     async def native(prompt: Prompt) -> AsyncGenerator[str, None]:
-        """A native library that logs a megabyte and keeps the interpreter lock meanwhile, as most bindings do."""
+        """A native library that logs 5 MB and keeps the interpreter lock meanwhile, as most bindings do."""
         yield "logging "
         await asyncio.sleep(0.05)
         tell_stage()
-        log = b"l" * 1024 * 1024
+        log = b"l" * FIVE_MB
         ctypes.PyDLL(None).write(2, log, ctypes.c_size_t(len(log)))
         yield "and done"
 
