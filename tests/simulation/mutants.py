@@ -17,6 +17,7 @@ from engine_intelligence.host.binding import IntelligencePortBinding
 from engine_intelligence.lifecycle import TRANSITIONS, Phase, Signal
 from engine_intelligence.protocol.credit import HostCredit, RealmCredit
 from engine_intelligence.protocol.framing import FrameReader
+from engine_intelligence.realm.held import HeldActivities
 from engine_intelligence.signals import SignalBox
 
 Patch = pytest.MonkeyPatch
@@ -97,7 +98,7 @@ def a_close_waits_for_ever(patch: Patch) -> None:
 
 @mutant
 def a_place_is_never_freed(patch: Patch) -> None:
-    patch.setattr(IntelligencePortClient, "_forget", lambda client, activity_id: None)
+    patch.setattr(HeldActivities, "_forget", lambda held, activity_id: None)
 
 
 @mutant

@@ -10,34 +10,27 @@ client holds nothing and sends nothing.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Never, assert_never
 
 from engine_intelligence.activity import (
     ActivityRef,
-    Completed,
-    Failed,
     IntelligenceEvent,
     SessionRef,
-    Terminal,
-    TextDelta,
 )
 from engine_intelligence.admission import admit, identify, poll_size
 from engine_intelligence.closing import PolledClose
 from engine_intelligence.contracts import Clock, CloseTask, MessagePort, PortEnded
-from engine_intelligence.delivery import DeliveryQueue, PendingEvents
 from engine_intelligence.errors import (
     IntelligenceError,
     activity_not_found,
     closed,
-    intelligence_failure,
     output_overflow,
     provider_failed,
 )
-from engine_intelligence.failure import IntelligenceFailure
 from engine_intelligence.identity import new_activity_id, new_session_id
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
+from engine_intelligence.protocol.codec import ProtocolError
 from engine_intelligence.protocol.credit import MAX_WINDOW_EVENTS, RealmCredit
 from engine_intelligence.protocol.messages import (
     FEATURES,
@@ -56,25 +49,11 @@ from engine_intelligence.protocol.messages import (
     Rejected,
     Submit,
 )
+from engine_intelligence.realm.held import HeldActivities, HeldActivity
 from engine_intelligence.realm.silence import Silence
 from engine_intelligence.result import Err, Ok, Result
 
 RealmPort = MessagePort[HostMessage, RealmMessage]
-
-
-class _Activity:
-    """One Activity that holds a place."""
-
-    __slots__ = ("cancel_sent", "ended", "pending", "received_chars", "received_sequence", "submitted_at")
-
-    def __init__(self, activity_id: str, now: float) -> None:
-        self.pending = PendingEvents(activity_id)
-        self.submitted_at = now
-        self.received_sequence = 0
-        self.received_chars = 0
-        self.cancel_sent = False
-        self.ended = False
-        """Its terminal is pending: it is no longer running, and what still comes of it is late."""
 
 
 def create_intelligence_port_client(
@@ -138,9 +117,7 @@ class IntelligencePortClient:
         self._clock = clock
         self._create_activity_id = create_activity_id
         self._create_session_id = create_session_id
-        self._activities: dict[str, _Activity] = {}
-        self._by_age: deque[_Activity] = deque()  # in order of their submission, and so of their deadlines
-        self._queue = DeliveryQueue(limits.max_pending_events_per_activity, self._forget)
+        self._held = HeldActivities(limits)
         self._credit = RealmCredit(limits.max_poll_events)
         self._closed: IntelligenceError | None = None
         self._close_task: CloseTask | None = None
@@ -163,12 +140,12 @@ class IntelligencePortClient:
     @property
     def held_activities(self) -> int:
         """How many Activities hold a place: submitted, and their terminal not polled yet (rule S8)."""
-        return len(self._activities)
+        return len(self._held)
 
     @property
     def pending_events(self) -> int:
         """How many events have arrived and not been polled."""
-        return len(self._queue)
+        return self._held.pending_events
 
     @property
     def closed(self) -> bool:
@@ -198,23 +175,21 @@ class IntelligencePortClient:
             session,
             provider_id=self._provider_id,
             limits=self._limits,
-            held_activities=len(self._activities),
+            held_activities=len(self._held),
         )
         if isinstance(admitted, Err):
             return admitted
         identified = identify(
             admitted.value,
             provider_id=self._provider_id,
-            in_use=self._activities,
+            in_use=self._held,
             create_activity_id=self._create_activity_id,
             create_session_id=self._create_session_id,
         )
         if isinstance(identified, Err):
             return identified
         submission = identified.value
-        activity = _Activity(submission.id, self._clock())
-        self._activities[submission.id] = activity
-        self._by_age.append(activity)
+        self._held.add(submission.id, self._clock())
         if not self._send(Submit(submission)):
             return Err(self._reason())
         return Ok(ActivityRef(submission.id, submission.session))
@@ -230,8 +205,8 @@ class IntelligencePortClient:
         self._take_arrived()
         if self._closed is not None:
             return []
-        events = self._queue.take(size) if self._queue else []
-        credit = self._credit.grant(size, len(self._queue))
+        events = self._held.take(size)
+        credit = self._credit.grant(size, self._held.pending_events)
         if credit and not self._send(Poll(credit)):
             return []  # rule C5: the events of this poll go with everything else
         return events
@@ -241,12 +216,12 @@ class IntelligencePortClient:
         self._take_arrived()
         if self._closed is not None:
             return Err(self._closed)
-        activity = self._held(activity_id)
-        if activity is None or activity.ended:
+        activity = self._held.running(activity_id)
+        if activity is None:
             return Err(activity_not_found(activity_id))
         if not activity.cancel_sent:
             activity.cancel_sent = True
-            if not self._send(Cancel(activity_id)):
+            if not self._send(Cancel(activity.id)):
                 return Err(self._reason())
         return Ok(None)
 
@@ -268,9 +243,6 @@ class IntelligencePortClient:
         else:
             self._closing_step()
         return self._close_task
-
-    def _held(self, activity_id: object) -> _Activity | None:
-        return self._activities.get(str.__str__(activity_id)) if isinstance(activity_id, str) else None
 
     # The port
 
@@ -298,7 +270,7 @@ class IntelligencePortClient:
         elif self._heartbeats and self._silence.looked(self._clock()):
             text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
             self._end(closed("unresponsive", text))
-        if self._by_age:
+        if self._held:
             self._expire()
 
     def _receive(self, message: HostMessage) -> None:
@@ -310,7 +282,7 @@ class IntelligencePortClient:
                 for event in events:
                     self._receive_event(event)
             case Rejected(activity_id=activity_id, error=error):
-                self._receive_rejection(activity_id, error)
+                self._held.reject(activity_id, error)
             case Closed(reason=reason, message=text):
                 self._end(closed(reason, text))
             case Hello():
@@ -322,36 +294,14 @@ class IntelligencePortClient:
                 assert_never(message)
 
     def _receive_event(self, event: IntelligenceEvent) -> None:
-        activity = self._activities.get(event.activity_id)
-        if activity is None or activity.ended or self._closed is not None:
-            return  # late: of an Activity that this side has ended itself
-        activity.received_sequence += 1
-        if event.sequence != activity.received_sequence:
-            self._end(closed("sequence-broken", "The Host's events came with a gap or twice."))
+        try:
+            too_long = self._held.receive(event)
+        except ProtocolError as error:
+            self._end(closed(error.reason, error.message))
             return
-        most = self._limits.max_output_chars
-        overflow = False
-        if isinstance(event, TextDelta):
-            activity.received_chars += len(event.text)
-            overflow = activity.received_chars > most
-        elif isinstance(event, Completed):
-            overflow = len(event.output) > most
-        if overflow:
+        if too_long is not None:
             # The Host's bound is larger than ours. Ours is what this process has room for (rule S10).
-            self._abandon(
-                activity,
-                Failed(event.activity_id, 0, intelligence_failure(output_overflow(event.activity_id, most))),
-            )
-        elif isinstance(event, TextDelta):
-            self._queue.add_text(activity.pending, event.text)
-        else:
-            self._end_activity(activity, event)
-
-    def _receive_rejection(self, activity_id: str, error: IntelligenceFailure) -> None:
-        activity = self._activities.get(activity_id)
-        if activity is not None and not activity.ended:
-            # Rule C2. Nothing can have come of it before, so it is delivered with sequence 1.
-            self._end_activity(activity, Failed(activity_id, 0, error))
+            self._abandon(too_long, output_overflow(too_long.id, self._limits.max_output_chars))
 
     def _receive_hello(self, hello: Hello) -> None:
         self._greeted = True
@@ -363,7 +313,7 @@ class IntelligencePortClient:
         elif self._send(self._own_hello(hello)):
             if self._adopts_limits:
                 self._limits = hello.limits
-                self._queue.max_pending_events_per_activity = hello.limits.max_pending_events_per_activity
+                self._held.bound_by(hello.limits)
                 self._credit.window = min(hello.limits.max_poll_events, MAX_WINDOW_EVENTS)
             self._heartbeats = HEARTBEAT in hello.features
             if STREAM_CREDIT in hello.features:
@@ -380,36 +330,21 @@ class IntelligencePortClient:
         them itself, and this side only gives up what is overdue by more than any grace: so every Activity ends,
         whatever the Host has lost or forgotten (rule S6).
         """
-        by_age = self._by_age
-        while by_age and by_age[0].ended:
-            by_age.popleft()
-        if not by_age:
-            return
-        deadlines, now = self._deadlines, self._clock()
+        deadlines = self._deadlines
         if self._host_spoke:
             most_s, what = deadlines.activity_s + deadlines.close_grace_s, "end this"
         else:
             most_s, what = deadlines.first_text_s, "start"
-        while by_age and now - by_age[0].submitted_at >= most_s:
-            activity = by_age.popleft()
-            if not activity.ended:
-                cause = f"the Host did not {what} within {most_s:g} seconds"
-                error = provider_failed(self._provider_id, cause, reason="timeout")
-                self._abandon(activity, Failed(activity.pending.activity_id, 0, intelligence_failure(error)))
+        for activity in self._held.overdue(self._clock(), most_s):
+            cause = f"the Host did not {what} within {most_s:g} seconds"
+            self._abandon(activity, provider_failed(self._provider_id, cause, reason="timeout"))
 
-    def _abandon(self, activity: _Activity, terminal: Failed) -> None:
+    def _abandon(self, activity: HeldActivity, error: IntelligenceError) -> None:
         """End an Activity on this side, and have the Host stop it."""
-        self._end_activity(activity, terminal)
+        self._held.fail(activity, error)
         if not activity.cancel_sent:
             activity.cancel_sent = True
-            self._send(Cancel(terminal.activity_id))
-
-    def _end_activity(self, activity: _Activity, terminal: Terminal) -> None:
-        activity.ended = True
-        self._queue.add_terminal(activity.pending, terminal)
-
-    def _forget(self, activity_id: str) -> None:
-        self._activities.pop(activity_id, None)
+            self._send(Cancel(activity.id))
 
     def _send(self, message: RealmMessage) -> bool:
         """Send, and return whether this worked. Where it did not, the client is terminal (rule C5)."""
@@ -434,9 +369,7 @@ class IntelligencePortClient:
         """
         if self._closed is None:
             self._closed = reason
-            self._activities.clear()
-            self._by_age.clear()
-            self._queue.clear()
+            self._held.clear()
         if release:
             self._release_port()
 
