@@ -93,6 +93,16 @@ ENTRIES = [
 ]
 
 
+@pytest.fixture
+def local_extra(start_auto: Starter, tmp_path: Path) -> None:
+    """Whether the extra is installed here or not: for a Host whose model is never loaded, names are enough."""
+    folder = tmp_path / "extra"
+    folder.mkdir()
+    for name in ("openai", "xllamacpp"):
+        (folder / f"{name}.py").touch()
+    start_auto.environment["PYTHONPATH"] = str(folder)
+
+
 def ids(cases: list[tuple[str, str, str]]) -> list[str]:
     return [" ".join(case[0].replace(MINDS, "minds").split()) or "empty" for case in cases]
 
@@ -152,6 +162,7 @@ def test_a_folder_in_the_place_of_a_file_closes_the_client_with_its_path(
     assert str(path) in closed_because(start_auto(str(path)).client("ann"))
 
 
+@pytest.mark.usefixtures("local_extra")
 @pytest.mark.spec("H4", "H3")
 @pytest.mark.parametrize(("entry", "names", "advises"), ENTRIES, ids=ids(ENTRIES))
 def test_a_provider_that_cannot_be_made_says_what_to_do_and_the_others_go_on(
@@ -185,6 +196,7 @@ def test_a_kind_of_provider_that_there_is_not_says_which_there_are(start_auto: S
     assert "scripted" in message
 
 
+@pytest.mark.usefixtures("local_extra")
 @pytest.mark.spec("H4")
 def test_an_option_that_a_kind_does_not_have_says_which_it_has(start_auto: Starter) -> None:
     message = closed_because(start_auto("llama", options={"temprature": 1.0}).client("llama"))
