@@ -25,6 +25,7 @@ GROUPS = {
         "IntelligencePortClient",
         "create_intelligence_port_client",
         "CloseTask",
+        "intelligence_plugin",
         "IntelligenceLimits",
         "Deadlines",
     ],

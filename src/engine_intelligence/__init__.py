@@ -38,6 +38,7 @@ from engine_intelligence.conversation import ConversationStore, Turn
 from engine_intelligence.errors import IntelligenceError, ProviderError, SetupError, intelligence_failure
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
+from engine_intelligence.plugin import intelligence_plugin
 from engine_intelligence.realm.client import IntelligencePortClient, create_intelligence_port_client
 from engine_intelligence.realm.connection import HostConnection, spawn_host
 from engine_intelligence.result import Err, Ok, Result
@@ -103,6 +104,7 @@ __all__ = [
     "create_intelligence_port_client",
     "create_intelligence_runtime",
     "intelligence_failure",
+    "intelligence_plugin",
     "spawn_host",
 ]
 
