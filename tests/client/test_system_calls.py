@@ -14,7 +14,8 @@ from support.port_rigs import accepted, client_on
 from support.port_streams import THE_END
 
 from engine_intelligence import IntelligencePortClient
-from engine_intelligence.ports.realm_stream import RealmStream, SocketLink
+from engine_intelligence.ports.realm_link import SocketLink
+from engine_intelligence.ports.realm_stream import RealmStream
 from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import encode_frame
 from engine_intelligence.protocol.messages import FEATURES, Hello

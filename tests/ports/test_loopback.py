@@ -8,7 +8,8 @@ import pytest
 from support.port_messages import hello
 from support.port_streams import THE_END, TOKEN
 
-from engine_intelligence.ports.realm_stream import LoopbackLink, RealmStream
+from engine_intelligence.ports.realm_link import LoopbackLink
+from engine_intelligence.ports.realm_stream import RealmStream
 from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import CONTROL_CHANNEL, encode_frame
 from engine_intelligence.protocol.messages import Introduction

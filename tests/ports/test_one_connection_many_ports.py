@@ -21,7 +21,8 @@ from engine_intelligence import (
     create_intelligence_runtime,
 )
 from engine_intelligence.ports.host_stream import HostChannel
-from engine_intelligence.ports.realm_stream import RealmStream, SocketLink
+from engine_intelligence.ports.realm_link import SocketLink
+from engine_intelligence.ports.realm_stream import RealmStream
 from engine_intelligence.protocol.framing import encode_frame
 from engine_intelligence.providers.scripted import Script, ScriptedProvider
 

@@ -25,7 +25,8 @@ from engine_intelligence import (
 )
 from engine_intelligence.host.config import HostPlan, ProviderPlan
 from engine_intelligence.host.server import HostServer
-from engine_intelligence.ports.realm_stream import RealmStream, SocketLink
+from engine_intelligence.ports.realm_link import SocketLink
+from engine_intelligence.ports.realm_stream import RealmStream
 
 # Small, so that every bound is met within a schedule.
 LIMITS = IntelligenceLimits(

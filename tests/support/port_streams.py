@@ -12,7 +12,8 @@ from engine_intelligence import PortEnded
 from engine_intelligence.contracts import MessagePort
 from engine_intelligence.ports.host_stream import HostChannel, HostStream
 from engine_intelligence.ports.memory import memory_port_pair
-from engine_intelligence.ports.realm_stream import Link, LoopbackLink, RealmStream, SocketLink
+from engine_intelligence.ports.realm_link import Link, LoopbackLink, SocketLink
+from engine_intelligence.ports.realm_stream import RealmStream
 from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import CONTROL_CHANNEL, Frame, FrameReader, encode_frame
 from engine_intelligence.protocol.messages import ChannelOpen, Closed, HostMessage, RealmMessage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -18,13 +17,8 @@ from typing import Literal, Never, Self, TypeAlias
 from engine_intelligence.closing import PolledClose
 from engine_intelligence.contracts import CloseTask, PortEnded
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
-from engine_intelligence.ports.realm_stream import (
-    Link,
-    LoopbackLink,
-    RealmStream,
-    SocketLink,
-    above_standard_streams,
-)
+from engine_intelligence.ports.realm_link import Link, LoopbackLink, SocketLink, above_standard_streams
+from engine_intelligence.ports.realm_stream import RealmStream
 from engine_intelligence.protocol.bootstrap import (
     BOOTSTRAP_VARIABLE,
     FactorySource,
@@ -144,7 +138,7 @@ class HostConnection:
             link = SocketLink(ours)
             connection: InheritedSocket | LoopbackSocket = InheritedSocket(child_socket.fileno())
         else:
-            token = secrets.token_urlsafe(32)
+            token = os.urandom(32).hex()
             loopback = LoopbackLink(token)
             link, connection = loopback, LoopbackSocket(loopback.port, token)
         try:
