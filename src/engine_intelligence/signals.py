@@ -163,6 +163,10 @@ class SignalBox:
         self._closed = True
         self.wake = None
         self.errands.clear()
+        if self._enter():
+            # Where a sink call is just at it, on another thread, the rest goes with this object.
+            self._queue.clear()
+            self._leave()
 
     def overflowed(self, activity: Activity) -> Failed:
         """The terminal of an Activity that passed the output bound (rule S10)."""

@@ -110,6 +110,11 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
             )
     if not candidates:
         raise SetupError("bad-factory", f"The factory {name!r} returned no provider.")
+    ids = [candidate.id for candidate in candidates]
+    if len(set(ids)) < len(ids):
+        raise SetupError(
+            "bad-factory", f"The factory {name!r} returned two providers of the same id: each needs its own."
+        )
     return candidates
 
 

@@ -23,6 +23,13 @@ import time
 from contextlib import suppress
 from typing import Never
 
+from engine_intelligence.host.diversion import (
+    FINISH_S,
+    Diversion,
+    OutputPump,
+    drain_by_threads,
+    end_standard_streams,
+)
 from engine_intelligence.host.processes import kill_descendants, kill_group
 
 # Where the system cannot wait for a process that is no child, its end is looked for this often.
@@ -32,51 +39,90 @@ _LOOK_INTERVAL_S = 0.1
 # that, because it also knows the Host's descendants.
 _SHARE_OF_GRACE = 0.9
 
+_DISMISSAL = getattr(signal, "SIGUSR1", 0)  # which Windows does not have
+
 EXIT_CODE_ABANDONED = 70  # sysexits.h: EX_SOFTWARE. The Host did not end by itself.
 
 
-def start_guardian(connection: socket.socket, game_pid: int, grace_s: float, mark: bytes) -> int | None:
-    """Have this process end with the game `game_pid` and with `connection`. Call it once, before any thread
-    is started.
+def start_guardian(
+    connection: socket.socket, game_pid: int, grace_s: float, mark: bytes, diversion: Diversion
+) -> int | None:
+    """Have this process end with the game `game_pid` and with `connection`, and its output drained.
 
-    Returns the process id of the guardian, for `dismiss_guardian`, where there is one.
+    Call it once, before any thread is started. Returns the process id of the guardian, for `dismiss_guardian`, where
+    there is one.
     """
     if sys.platform == "win32":
         from engine_intelligence.host import windows
 
-        # There is no fork; a job ends the children, and a thread has to do for the Host itself.
+        # There is no fork; a job ends the children, and threads have to do for the Host itself.
         windows.end_children_with_this_process()
         threading.Thread(target=_end_with_game, args=(game_pid, grace_s), daemon=True).start()
+        drain_by_threads(diversion)
         return None
     host_pid = os.getpid()
     guardian_pid = os.fork()
     if guardian_pid == 0:
         try:
-            _guard(connection.fileno(), game_pid, host_pid, grace_s, mark)
+            _guard(connection.fileno(), game_pid, host_pid, grace_s, mark, diversion)
         finally:
             os._exit(0)
+    os.close(diversion.reader)
+    os.close(diversion.before)
     return guardian_pid
 
 
 def dismiss_guardian(guardian_pid: int | None, mark: bytes) -> None:
-    """Do the guardian's work from a Host that ends in order, so that nothing outlives it, the guardian
-    included.
-    """
-    if sys.platform != "linux" or guardian_pid is None:
-        return  # elsewhere only the guardian can reach the group without ending this process too
-    kill_descendants(os.getpid(), mark)  # it is one of them
+    """Do the guardian's work from a Host that ends in order, so that nothing outlives it, the guardian included."""
+    if guardian_pid is None:
+        end_standard_streams()
+        time.sleep(FINISH_S)  # the threads that drain cannot say when they are done
+        return
+    kill_descendants(os.getpid(), mark, spare=guardian_pid)
+    end_standard_streams()
+    if sys.platform != "linux":
+        return  # only the guardian can reach the group without ending this process too
     with suppress(OSError):
-        os.waitpid(guardian_pid, 0)
+        os.kill(guardian_pid, _DISMISSAL)
+        end = time.monotonic() + 2 * FINISH_S
+        while os.waitpid(guardian_pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() >= end:
+                os.kill(guardian_pid, signal.SIGKILL)
+            time.sleep(0.0005)
 
 
-def _guard(connection: int, game_pid: int, host_pid: int, grace_s: float, mark: bytes) -> None:
+class _DismissedError(Exception):
+    """The Host has ended in order and done everything itself."""
+
+
+def _dismissed(number: int, frame: object) -> None:
+    raise _DismissedError
+
+
+def _guard(
+    connection: int, game_pid: int, host_pid: int, grace_s: float, mark: bytes, diversion: Diversion
+) -> None:
     os.setsid()  # out of reach of what is meant for the Host's group
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)  # nobody's output is kept open by this process
-    watch = _Watch(connection, game_pid, host_pid)
+        os.dup2(null, descriptor)
+    os.close(diversion.writer)
+    poll = select.poll()
+    pump = OutputPump(poll, diversion.reader, diversion.before)
+    try:
+        signal.signal(_DISMISSAL, _dismissed)
+        _wait_for_the_host(_Watch(poll, pump, connection, game_pid, host_pid), host_pid, grace_s, mark)
+        kill_group(host_pid)  # before the game is told and may reap the Host, whose number is then anybody's
+        os.close(connection)  # which is how the game learns of the end
+        kill_descendants(host_pid, mark)
+    except _DismissedError:
+        pass
+    pump.finish()
+
+
+def _wait_for_the_host(watch: _Watch, host_pid: int, grace_s: float, mark: bytes) -> None:
     give_up_at: float | None = None
     while not watch.host_ended:
         watch.wait(None if give_up_at is None else give_up_at - time.monotonic())
@@ -88,20 +134,20 @@ def _guard(connection: int, game_pid: int, host_pid: int, grace_s: float, mark: 
             with suppress(ProcessLookupError):
                 os.kill(host_pid, signal.SIGKILL)
             give_up_at = time.monotonic() + grace_s
-    os.close(connection)  # first: it is how the game learns of the end
-    kill_group(host_pid)
-    kill_descendants(host_pid, mark)
 
 
 class _Watch:
-    """Waits for three ends: of the connection, of the game and of the Host."""
+    """Waits for three ends: of the connection, of the game and of the Host. Meanwhile it has the output pumped."""
 
-    def __init__(self, connection: int, game_pid: int, host_pid: int) -> None:
+    def __init__(
+        self, poll: select.poll, pump: OutputPump, connection: int, game_pid: int, host_pid: int
+    ) -> None:
         self._game_pid = game_pid
         self._host_pid = host_pid
         self.game_ended = False
         self.host_ended = False
-        self._poll = select.poll()
+        self._poll = poll
+        self._pump = pump
         self._game = self._host = -1
         if sys.platform == "linux":
             self._poll.register(connection, select.POLLRDHUP)
@@ -116,6 +162,8 @@ class _Watch:
         if self._host < 0 or self._game < 0:
             timeout_s = _LOOK_INTERVAL_S if timeout_s is None else min(timeout_s, _LOOK_INTERVAL_S)
         for descriptor, _ in self._poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1000):
+            if self._pump.handle(descriptor):
+                continue
             if descriptor == self._host:
                 self.host_ended = True
             else:

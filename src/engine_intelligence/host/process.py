@@ -11,7 +11,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Never
 
-from engine_intelligence.host.diversion import divert_standard_streams, open_standard_streams
+from engine_intelligence.host.diversion import (
+    divert_standard_streams,
+    open_standard_streams,
+    prepare_diversion,
+)
 from engine_intelligence.host.guardian import dismiss_guardian, start_guardian
 from engine_intelligence.host.processes import mark_descendants
 from engine_intelligence.host.server import serve
@@ -49,8 +53,10 @@ def main() -> Never:
     except OSError:
         sys.exit(_EXIT_UNAVAILABLE)  # the game has ended already, and there is nobody to tell
     mark = mark_descendants()
-    guardian_pid = start_guardian(connection, bootstrap.parent_pid, bootstrap.deadlines.close_grace_s, mark)
-    drain = divert_standard_streams()
+    diversion = prepare_diversion()
+    grace_s = bootstrap.deadlines.close_grace_s
+    guardian_pid = start_guardian(connection, bootstrap.parent_pid, grace_s, mark, diversion)
+    divert_standard_streams(diversion)
     logging.basicConfig(
         level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"
     )
@@ -58,7 +64,6 @@ def main() -> Never:
     sys.path.extend(path for path in bootstrap.import_paths if path not in sys.path)
 
     def end(code: int) -> Never:
-        drain.finish()
         dismiss_guardian(guardian_pid, mark)
         os._exit(code)  # not sys.exit: it would wait for whatever threads providers have left behind
 

@@ -29,7 +29,7 @@ def mark_descendants() -> bytes:
     return f"{MARK_VARIABLE}={value}".encode()
 
 
-def kill_descendants(host_pid: int, mark: bytes) -> None:
+def kill_descendants(host_pid: int, mark: bytes, *, spare: int | None = None) -> None:
     """Kill every process that descends from `host_pid`, carries `mark` or is in its session, but for that one
     and the caller.
 
@@ -37,7 +37,7 @@ def kill_descendants(host_pid: int, mark: bytes) -> None:
     """
     if sys.platform != "linux":
         return
-    spared = {host_pid, os.getpid()}
+    spared = {host_pid, os.getpid(), spare}
     for _ in range(_MAX_ROUNDS):
         found = _descendants(host_pid, mark) - spared
         if not found:

@@ -70,8 +70,13 @@ class HostBootstrap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_bootstrap(bootstrap: HostBootstrap) -> str:
-    """The value of the variable. Raises `ValueError` if it is too long for an environment."""
-    text = msgspec.json.encode(bootstrap).decode()
+    """The value of the variable. Raises `ValueError` if it is too long for an environment, or is no plain data."""
+    try:
+        text = msgspec.json.encode(bootstrap).decode()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the Host's options must be plain data, as a TOML file could hold them: {error}"
+        ) from None
     if len(text) > MAX_BOOTSTRAP_CHARS:
         raise ValueError(
             f"the Host's options take {len(text)} characters, and a new process can be handed at most "
