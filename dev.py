@@ -26,6 +26,7 @@ HELP = """commands (what follows one is passed on):
   check               formatting, lint, types, project rules, documentation
   bench [name]        run benchmarks/<name>.py; without a name, list them
   docs                build the documentation into site/
+  reliability [args]  run the campaign of the simulation and record its figures; --schedules N for fewer
 
 --venv comes before the command: python3 dev.py --venv DIR test"""
 
@@ -111,7 +112,18 @@ def docs(venv: Path, args: "list[str]") -> int:
     return run([prepare(venv, EVERYTHING), "-m", "mkdocs", "build", "--strict", *args])
 
 
-COMMANDS = {"play": play, "test": test, "check": check, "bench": bench, "docs": docs}
+def reliability(venv: Path, args: "list[str]") -> int:
+    return run([prepare(venv, EVERYTHING), "tools/reliability.py", *args])
+
+
+COMMANDS = {
+    "play": play,
+    "test": test,
+    "check": check,
+    "bench": bench,
+    "docs": docs,
+    "reliability": reliability,
+}
 
 
 def prepare(venv: Path, extras: "list[str]") -> str:

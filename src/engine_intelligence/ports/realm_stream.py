@@ -7,6 +7,7 @@ reads only when something is there.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -65,6 +66,7 @@ class RealmStream:
         self._link = link
         self._explain_end = explain_end
         self._explain_start = explain_start
+        self._owner_pid = os.getpid()
         self._sock: socket.socket | None = None
         self._readiness: Readiness | None = None
         self._outbox = bytearray()
@@ -141,9 +143,10 @@ class RealmStream:
         self._ended = reason
         self._link.close()
         if self._sock is not None:
-            with suppress(OSError):
-                # Closing is not enough where a fork of the game holds the socket too.
-                self._sock.shutdown(socket.SHUT_RDWR)
+            if os.getpid() == self._owner_pid:
+                with suppress(OSError):
+                    # Closing is not enough where a fork of the game holds the socket too. A fork itself only closes.
+                    self._sock.shutdown(socket.SHUT_RDWR)
             self._sock.close()
             self._sock = None
             self._readiness = None

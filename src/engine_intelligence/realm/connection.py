@@ -123,6 +123,7 @@ class HostConnection:
     ) -> None:
         self._limits = limits
         self._deadlines = deadlines
+        self._owner_pid = os.getpid()
         self._clients: dict[str, IntelligencePortClient] = {}
         self._close_task: PolledClose | None = None
         self._close_by = 0.0
@@ -217,9 +218,13 @@ class HostConnection:
         C6).
 
         The task is done when the Host process is gone and reaped. A Host that has not ended after
-        `close_grace_s` is killed.
+        `close_grace_s` is killed. In a fork of the game it only lets go of the connection, which stays the game's.
         """
-        if self._close_task is None:
+        if self._close_task is None and os.getpid() != self._owner_pid:
+            # What a fork of the game inherited is let go of there, and stays the game's.
+            self._stream.end(PortEnded("forked", "This connection belongs to the process that opened it."))
+            self._close_task = PolledClose(lambda: True)
+        elif self._close_task is None:
             self._close_by = time.monotonic() + self._deadlines.close_grace_s
             for client in self._clients.values():
                 client.close()
