@@ -33,7 +33,9 @@ FailureReason: TypeAlias = Literal[
 ]
 
 
-class FailureDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class FailureDetail(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True, rename="camel"
+):
     """What is particular about one error. Which fields are set follows from the code; the others are `None`.
 
     The fields are listed, rather than being a free mapping, so that nothing unforeseen can travel in them

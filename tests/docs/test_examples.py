@@ -58,24 +58,30 @@ def test_the_readme_shows_the_loop_of_the_example(blocks: Blocks) -> None:
     ]
 
 
-def test_sections_that_pages_include_exist() -> None:
-    included = {
-        name
-        for page in (ROOT / "docs").rglob("*.md")
-        for name in re.findall(r'--8<-- "([^"]+)"', page.read_text(encoding="utf-8"))
-    }
-    assert included
-    for name in included:
-        path, _, wanted = name.partition(":")
-        assert (ROOT / path).is_file()
-        if wanted:
-            assert section(ROOT / path, wanted)
+def shown(name: str) -> str:
+    """What a page shows under `<!-- from NAME -->`: a file, or a section of one."""
+    path, _, wanted = name.partition(":")
+    text = section(ROOT / path, wanted) if wanted else (ROOT / path).read_text(encoding="utf-8")
+    return text.rstrip("\n") + "\n"
+
+
+def test_pages_show_the_examples_as_they_are() -> None:
+    found = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for name, block in re.findall(
+            r"<!-- from (\S+) -->\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+        ):
+            assert block == shown(name), f"{page.name} shows another {name}"
+            found += 1
+        assert text.count("<!-- from ") == len(re.findall(r"<!-- from \S+ -->\n```", text))
+    assert found >= 6
 
 
 def test_python_on_the_pages_can_be_compiled(blocks: Blocks) -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for language, _, text in blocks(str(page.relative_to(ROOT))):
-            if language == "python" and "--8<--" not in text:
+            if language == "python":
                 # The header of a `with` may stand without its body.
                 source = text if not text.rstrip().endswith(":") else text + "    ...\n"
                 compile(source, str(page), "exec")

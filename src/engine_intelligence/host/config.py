@@ -64,6 +64,12 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
     Raises `SetupError` if it cannot be found or called.
     """
     module_name, _, function_name = name.partition(":")
+    if module_name == "__main__":
+        raise SetupError(
+            "bad-factory",
+            f"The factory {name!r} names the game's main module, which in the Host is another: "
+            "put the factory into a module of its own, or name the main one as it is imported.",
+        )
     if not module_name or not function_name:
         raise SetupError(
             "bad-factory", f'{name!r} is not the name of a factory: write it as "package.module:function".'
@@ -81,6 +87,8 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
             "missing-package",
             f"The factory {name!r} needs a package that is not installed ({error.name}). Install it where the Host runs.",
         ) from None
+    except SetupError:
+        raise
     except BaseException as error:  # noqa: BLE001 - a border: a module of the user's, which may even exit
         raise SetupError(
             "bad-factory",

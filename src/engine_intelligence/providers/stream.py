@@ -14,9 +14,12 @@ turns so far, and a completed Activity is added.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+import logging
+import os
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -25,6 +28,9 @@ from engine_intelligence.contracts import ActivitySink
 from engine_intelligence.conversation import ConversationStore, Turn
 from engine_intelligence.errors import IntelligenceError, ProviderError
 from engine_intelligence.result import Ok, Result
+from engine_intelligence.scrubbing import describe_exception
+
+_log = logging.getLogger(__name__)
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -67,8 +73,11 @@ class StreamProvider:
     ) -> None:
         """`generate` is called once an Activity.
 
-        `store` and `on_close` belong to the provider: it closes the one, awaits the other.
+        `store` and `on_close` belong to the provider: it closes the one, awaits the other. Raises `TypeError` for what
+        cannot be called.
         """
+        if not callable(generate):
+            raise TypeError(f"generate must be an async generator function, not {type(generate).__name__}")
         self._id = id
         self._generate = generate
         self._store = store
@@ -128,6 +137,11 @@ class StreamProvider:
             else:
                 sink.fail(error)  # not ours: something inside the generator cancelled itself
         except BaseException as error:  # noqa: BLE001 - a border: also a SystemExit ends one Activity and not the Host (rule P3)
+            if not isinstance(error, ProviderError):
+                # For whoever writes the provider: its text is scrubbed here too, but where it was raised is not secret.
+                _log.warning(
+                    "provider %r: %s, raised at %s", self._id, describe_exception(error), _where(error)
+                )
             sink.fail(error)
 
     async def _stream(self, submission: ActivitySubmission, sink: ActivitySink) -> None:
@@ -137,7 +151,7 @@ class StreamProvider:
         chunks: list[str] = []
         end = Finish()
         # aclosing: a generator that is left early unwinds here, not whenever it happens to be collected.
-        async with aclosing(self._generate(prompt)) as stream:
+        async with aclosing(_checked(self._generate(prompt))) as stream:
             async for item in stream:
                 if isinstance(item, Finish):
                     end = item
@@ -157,3 +171,23 @@ class StreamProvider:
             store.append(
                 session, Turn(submission.input, output), lambda: sink.complete(output, end.usage, end.finish)
             )
+
+
+def _checked(stream: Any) -> AsyncGenerator[str | Finish, None]:
+    """What the function returned, if it is an async generator."""
+    if isinstance(stream, AsyncGenerator):
+        return cast("AsyncGenerator[str | Finish, None]", stream)
+    if isinstance(stream, Coroutine):
+        stream.close()  # or Python warns that nobody awaited it
+    raise ProviderError(
+        f"the function returned {type(stream).__name__}, not an async generator: write it as async def, with yield",
+        reason="protocol",
+    )
+
+
+def _where(error: BaseException) -> str:
+    """The last places that an exception came through: file, line and function, without any source text or value."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-3)
+    return " > ".join(
+        f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames
+    )

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Never, Self, TypeAlias
+from typing import Any, Literal, Never, Self, TypeAlias
 
 from engine_intelligence.closing import PolledClose
 from engine_intelligence.contracts import CloseTask, PortEnded
+from engine_intelligence.errors import SetupError
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.ports.realm_link import Link, LoopbackLink, SocketLink, above_standard_streams
 from engine_intelligence.ports.realm_stream import RealmStream
@@ -37,6 +38,9 @@ Transport: TypeAlias = Literal["auto", "socket", "loopback"]
 # An inherited socket needs descriptors that a child process can inherit, which Windows does not have for
 # sockets.
 _INHERITS_SOCKETS = os.name == "posix"
+
+# What runs in a Host's process, and nowhere else.
+_HOST_MODULE = "engine_intelligence.host.process"
 
 _SIGKILL = getattr(signal, "SIGKILL", 9)  # which Windows does not have
 
@@ -71,6 +75,20 @@ def spawn_host(
     itself closes its clients with a reason instead (rule H4). Close the connection, or use it in a `with`; a
     game that ends without doing so takes its Host along all the same (rule H5).
     """
+    if _HOST_MODULE in sys.modules:
+        # Or the Host's process would start one more, which would import the same module, and so on without end.
+        raise SetupError(
+            "host-in-host",
+            "spawn_host was called while a Host was importing the module of a factory. "
+            'Put the game itself under: if __name__ == "__main__":',
+        )
+    given: list[tuple[str, Any, type]] = [
+        ("limits", limits, IntelligenceLimits),
+        ("deadlines", deadlines, Deadlines),
+    ]
+    for name, value, kind in given:
+        if value is not None and not isinstance(value, kind):
+            raise ValueError(f"{name} must be {kind.__name__}(...), not {type(value).__name__}")
     if python is None and (getattr(sys, "frozen", False) or not sys.executable):
         # Its executable is the game: starting that again would start the game again.
         raise ValueError(
@@ -87,9 +105,13 @@ def spawn_host(
 
 
 def _host_source(
-    source: str | PathLike[str], provider_id: str | None, options: Mapping[str, object] | None
+    source: str | PathLike[str], provider_id: Any, options: Mapping[str, object] | None
 ) -> HostSource:
     text = os.fspath(source)
+    if provider_id is not None and not (isinstance(provider_id, str) and provider_id):
+        raise ValueError(f"provider_id must be a name, not {provider_id!r}")
+    if options is not None and not hasattr(options, "keys"):
+        raise ValueError(f"options must be a mapping of names to values, not {type(options).__name__}")
     if text.endswith(".toml") or not isinstance(source, str):
         if provider_id is not None or options is not None:
             raise ValueError(

@@ -468,7 +468,18 @@ def gives_a_list(prompt: Prompt) -> list[str]:
 
 
 @pytest.mark.spec("P3", "S14")
-@pytest.mark.parametrize("generate", [raises, gives_nothing, gives_a_list, None])
+@pytest.mark.parametrize("generate", [None, "speak", 7])
+def test_what_cannot_be_called_is_refused_when_the_provider_is_made(generate: Any) -> None:
+    with pytest.raises(TypeError, match="must be an async generator function"):
+        StreamProvider("test.provider", generate)
+
+
+async def answers(prompt: Prompt) -> str:
+    return "Halt!"
+
+
+@pytest.mark.spec("P3", "S14")
+@pytest.mark.parametrize("generate", [raises, gives_nothing, gives_a_list, answers])
 def test_what_is_no_generator_is_a_refusal_or_one_failure(generate: object) -> None:
     async def play(stage: Stage) -> None:
         result = stage.runtime.submit("x")

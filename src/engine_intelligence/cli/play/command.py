@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,8 @@ from engine_intelligence.cli.speaker import (
     start_host,
 )
 from engine_intelligence.cli.terminal import HeadlessFace, TerminalFace
+
+_USUAL_PROVIDER_ID = "llama"
 
 DEFAULTS = {
     "llama": {"instructions": INSTRUCTIONS, "max_tokens": MAX_TOKENS, "temperature": TEMPERATURE},
@@ -109,7 +112,7 @@ def play(
         )
         if speaker.local_model is not None:
             ensure_model(speaker.local_model, Console(stderr=True))
-        save_file = SaveFile(save if save is not None else saves_directory() / "play.json")
+        save_file = SaveFile(save if save is not None else saves_directory() / save_name(speaker.provider_id))
         loaded = Loaded(None) if new else save_file.load(speaker.provider_id)
         if headless:
             story = _story("Ctrl-C", loaded)
@@ -146,6 +149,12 @@ def _play_in_window(
         face = TerminalFace(story, standard_input(), interrupts, sys.stdout, first_lines=lines)
         Console().print(run_table(_run(speaker, story, face, save_file), story))
     return story
+
+
+def save_name(provider_id: str) -> str:
+    """The name of a save file: one for each provider, because a conversation belongs to the one that led it."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", provider_id).strip("-")
+    return "play.json" if provider_id == _USUAL_PROVIDER_ID else f"play-{plain}.json"
 
 
 def _story(key: str, loaded: Loaded, *, quits_at_once: bool = True) -> Story:
