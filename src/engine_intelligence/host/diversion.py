@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import threading
 import time
 from collections import deque
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import NamedTuple
 
 _CHUNK_BYTES = 64 * 1024
 
 # Up to 4 MiB of output wait for a slow terminal; what comes beyond that is dropped.
 _MAX_CHUNKS = 64
+_MAX_WAITING_BYTES = _MAX_CHUNKS * _CHUNK_BYTES
 
-# What a pipe takes without waiting when it says that it can be written to: PIPE_BUF of POSIX, as Linux has it.
-_WRITE_BYTES = 4096
+# What a short piece takes besides its text: the header of a bytes object and its place in the queue.
+_CHUNK_OVERHEAD_BYTES = 64
 
 # How long what was printed last may take to get through.
 FINISH_S = 0.2
@@ -79,42 +82,37 @@ def end_standard_streams() -> None:
 
 
 class OutputPump:
-    """Moves what comes out of one descriptor to another that may stop taking it, when `poll` says that it is time."""
+    """Copies one descriptor to another that may stop taking it. It is read when `poll` says so, and never written to here.
+
+    A write may wait whatever `poll` says: a terminal that is stopped, a pipe that somebody else fills. So a thread
+    writes, which is ended with the process even in the middle of that. Bytes are counted on both sides; when too many
+    wait, what comes next is dropped.
+    """
 
     def __init__(self, poll: select.poll, reader: int, target: int) -> None:
         self._poll = poll
         self._reader = reader
         self._target = target
-        self._chunks: deque[bytes] = deque(maxlen=_MAX_CHUNKS)
-        self._waits_for_target = False
+        self._chunks: SimpleQueue[bytes] = SimpleQueue()
+        self._taken_bytes = 0  # changed by the reading thread alone
+        self._done_bytes = 0  # changed by the writing thread alone
         os.set_blocking(reader, False)
         poll.register(reader, select.POLLIN)
+        threading.Thread(target=self._write, daemon=True).start()
 
     def handle(self, descriptor: int) -> bool:
-        """Do what `descriptor` is ready for. Returns whether it is one of this pump's."""
-        if descriptor == self._reader:
-            self._read()
-        elif descriptor == self._target:
-            self._write()
-        else:
+        """Read if it is this pump's descriptor that is ready, and return whether it is."""
+        if descriptor != self._reader:
             return False
-        if self._waits_for_target is not bool(self._chunks):
-            self._waits_for_target = not self._waits_for_target
-            if self._waits_for_target:
-                self._poll.register(self._target, select.POLLOUT)
-            else:
-                self._poll.unregister(self._target)
+        self._read()
         return True
 
     def finish(self) -> None:
         """Let through what is still there, for a fifth of a second at most."""
         end = time.monotonic() + FINISH_S
-        self.handle(self._reader)
-        target = select.poll()
-        target.register(self._target, select.POLLOUT)
-        while self._chunks and time.monotonic() < end:
-            if target.poll(max(0.0, end - time.monotonic()) * 1000):
-                self._write()
+        self._read()
+        while self._done_bytes != self._taken_bytes and time.monotonic() < end:
+            time.sleep(0.0005)
             self._read()
 
     def _read(self) -> None:
@@ -122,21 +120,26 @@ class OutputPump:
             chunk = os.read(self._reader, _CHUNK_BYTES)
         except BlockingIOError:
             return
-        if chunk:
-            self._chunks.append(chunk)
-        else:
+        if not chunk:
             with suppress(KeyError):
                 self._poll.unregister(self._reader)
+        elif self._taken_bytes - self._done_bytes <= _MAX_WAITING_BYTES:
+            self._taken_bytes += len(chunk) + _CHUNK_OVERHEAD_BYTES
+            self._chunks.put(chunk)
 
     def _write(self) -> None:
-        chunk = self._chunks.popleft()
-        try:
-            written = os.write(self._target, chunk[:_WRITE_BYTES])
-        except OSError:
-            self._chunks.clear()  # nobody is there to read; what comes later is drained and dropped all the same
-            return
-        if written < len(chunk):
-            self._chunks.appendleft(chunk[written:])
+        # Signals are for the thread that polls.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while True:
+            left = chunk = self._chunks.get()
+            while left:
+                try:
+                    left = left[os.write(self._target, left) :]
+                except BlockingIOError:  # somebody made what it shares with others a non-blocking one
+                    select.select([], [self._target], [])
+                except OSError:
+                    break  # nobody is there to read
+            self._done_bytes += len(chunk) + _CHUNK_OVERHEAD_BYTES
 
 
 def drain_by_threads(diversion: Diversion) -> None:

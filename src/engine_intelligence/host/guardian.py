@@ -116,7 +116,8 @@ def _guard(
         _wait_for_the_host(_Watch(poll, pump, connection, game_pid, host_pid), host_pid, grace_s, mark)
         kill_group(host_pid)  # before the game is told and may reap the Host, whose number is then anybody's
         os.close(connection)  # which is how the game learns of the end
-        kill_descendants(host_pid, mark)
+        with suppress(OSError):
+            kill_descendants(host_pid, mark)
     except _DismissedError:
         pass
     pump.finish()
@@ -130,7 +131,8 @@ def _wait_for_the_host(watch: _Watch, host_pid: int, grace_s: float, mark: bytes
             give_up_at = time.monotonic() + _SHARE_OF_GRACE * grace_s
         if give_up_at is not None and time.monotonic() >= give_up_at:
             # Before the Host itself: with it goes what shows who descends from it.
-            kill_descendants(host_pid, mark)
+            with suppress(OSError):  # such as a lack of descriptors: the Host has to go all the same
+                kill_descendants(host_pid, mark)
             with suppress(ProcessLookupError):
                 os.kill(host_pid, signal.SIGKILL)
             give_up_at = time.monotonic() + grace_s

@@ -64,8 +64,10 @@ def main() -> Never:
     sys.path.extend(path for path in bootstrap.import_paths if path not in sys.path)
 
     def end(code: int) -> Never:
-        dismiss_guardian(guardian_pid, mark)
-        os._exit(code)  # not sys.exit: it would wait for whatever threads providers have left behind
+        try:
+            dismiss_guardian(guardian_pid, mark)
+        finally:
+            os._exit(code)  # not sys.exit: it would wait for whatever threads providers have left behind
 
     on_second_signal = partial(end, 1)
     serving = serve(

@@ -60,6 +60,9 @@ class HostServer:
 
     def _open(self, channel: HostChannel, provider_id: str) -> None:
         """The realm opened a port. What is wrong with that is told on this port and harms no other."""
+        if self._over.done():
+            _refuse(channel, "host-stopped", "The Host is ending.")
+            return
         try:
             runtime = create_intelligence_runtime(
                 self._provider(provider_id),

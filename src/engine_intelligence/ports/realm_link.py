@@ -6,6 +6,7 @@ import hmac
 import select
 import socket
 from collections import deque
+from contextlib import suppress
 from typing import Protocol
 
 from engine_intelligence.protocol.codec import encode_msgpack
@@ -83,7 +84,8 @@ class LoopbackLink:
             if len(said) == len(self._introduction) and hmac.compare_digest(said, self._introduction):
                 self._strangers.remove(stranger)
                 self.close()
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with suppress(OSError):  # it may be over already, which reading from it will show
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return sock
             if not data or not self._introduction.startswith(said):
                 self._strangers.remove(stranger)
@@ -97,8 +99,8 @@ class LoopbackLink:
 
     def _accept(self) -> None:
         try:
-            while True:
-                sock, _ = self._listener.accept()
+            for _ in range(self._MAX_STRANGERS):  # as many as wait at once; a flood does not hold a frame up
+                sock = self._listener.accept()[0]
                 sock = above_standard_streams(sock)
                 sock.setblocking(False)
                 self._strangers.append((sock, bytearray()))

@@ -17,7 +17,7 @@ import asyncio
 import logging
 import os
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, TypeAlias, cast
 
@@ -177,10 +177,11 @@ def _checked(stream: Any) -> AsyncGenerator[str | Finish, None]:
     """What the function returned, if it is an async generator."""
     if isinstance(stream, AsyncGenerator):
         return cast("AsyncGenerator[str | Finish, None]", stream)
-    if isinstance(stream, Coroutine):
+    name = type(stream).__name__
+    if asyncio.iscoroutine(stream):
         stream.close()  # or Python warns that nobody awaited it
     raise ProviderError(
-        f"the function returned {type(stream).__name__}, not an async generator: write it as async def, with yield",
+        f"the function returned {name}, not an async generator: write it as async def, with yield",
         reason="protocol",
     )
 

@@ -32,6 +32,7 @@ from engine_intelligence.protocol.bootstrap import (
     encode_bootstrap,
 )
 from engine_intelligence.realm.client import IntelligencePortClient, create_intelligence_port_client
+from engine_intelligence.scrubbing import is_encodable
 
 Transport: TypeAlias = Literal["auto", "socket", "loopback"]
 
@@ -169,7 +170,8 @@ class HostConnection:
                 connection=connection,
                 source=source,
                 parent_pid=os.getpid(),
-                import_paths=tuple(os.path.abspath(path) for path in sys.path),
+                # One that UTF-8 cannot encode cannot be told; a factory there is then not found, which is said.
+                import_paths=tuple(os.path.abspath(path) for path in sys.path if is_encodable(path)),
                 limits=IntelligenceLimits() if limits is None else limits,
                 deadlines=deadlines,
             )

@@ -12,6 +12,9 @@ from engine_intelligence.failure import IntelligenceFailure
 from engine_intelligence.limits import IntelligenceLimits
 from engine_intelligence.protocol.codec import ProtocolError
 
+# Below this many it is not worth looking for those that have ended.
+_MIN_BY_AGE = 64
+
 
 class HeldActivity:
     """One Activity that holds a place: until its terminal has been polled (rule S8)."""
@@ -64,6 +67,9 @@ class HeldActivities:
 
     def add(self, activity_id: str, now: float) -> None:
         """Hold a place for an Activity that is submitted now."""
+        if len(self._by_age) > max(_MIN_BY_AGE, 4 * len(self._by_id)):
+            # Ended ones behind one that runs for long: what is kept is bounded by what is held.
+            self._by_age = deque(activity for activity in self._by_age if not activity.ended)
         activity = HeldActivity(activity_id, now)
         self._by_id[activity_id] = activity
         self._by_age.append(activity)
