@@ -20,6 +20,8 @@ BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 GROUPS = {
     "For a game": [
         "spawn_host",
+        "connect",
+        "freeze_support",
         "HostConnection",
         "IntelligenceService",
         "IntelligencePortClient",

@@ -40,12 +40,15 @@ from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason,
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.plugin import intelligence_plugin
 from engine_intelligence.realm.client import IntelligencePortClient, create_intelligence_port_client
-from engine_intelligence.realm.connection import HostConnection, spawn_host
+from engine_intelligence.realm.connection import HostConnection
+from engine_intelligence.realm.joining import connect
+from engine_intelligence.realm.spawning import spawn_host
 from engine_intelligence.result import Err, Ok, Result
 from engine_intelligence.runtime import IntelligenceRuntime, create_intelligence_runtime
 
 if TYPE_CHECKING:
     from engine_intelligence.host.binding import IntelligencePortBinding, bind_intelligence_port
+    from engine_intelligence.host.freezing import freeze_support
     from engine_intelligence.providers.stream import Finish, Prompt, StreamProvider
     from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
@@ -54,6 +57,7 @@ __version__ = "0.1.0"
 _HOST_SIDE = {
     "IntelligencePortBinding": "engine_intelligence.host.binding",
     "bind_intelligence_port": "engine_intelligence.host.binding",
+    "freeze_support": "engine_intelligence.host.freezing",
     "Finish": "engine_intelligence.providers.stream",
     "Prompt": "engine_intelligence.providers.stream",
     "StreamProvider": "engine_intelligence.providers.stream",
@@ -101,8 +105,10 @@ __all__ = [
     "Turn",
     "Usage",
     "bind_intelligence_port",
+    "connect",
     "create_intelligence_port_client",
     "create_intelligence_runtime",
+    "freeze_support",
     "intelligence_failure",
     "intelligence_plugin",
     "spawn_host",

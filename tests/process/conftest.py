@@ -8,7 +8,7 @@ import pytest
 from support.process_marks import Mark
 from support.process_start import Starter
 
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 _TRANSPORTS: tuple[Transport, ...] = ("socket", "loopback") if os.name == "posix" else ("loopback",)
 

@@ -12,7 +12,7 @@ from support.process_marks import Mark, until
 from support.process_minds import STAGE_VARIABLE
 from support.process_plans import RAISED, Ending, Plan
 
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by signals")
 

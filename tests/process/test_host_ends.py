@@ -38,7 +38,7 @@ from engine_intelligence import (
     TextDelta,
     spawn_host,
 )
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="ends processes by signals")
 

@@ -18,7 +18,7 @@ from support.process_plans import Plan
 from support.process_play import MINDS, QUICK, code_of_close, submitted, until_text
 
 from engine_intelligence import HostConnection, TextDelta, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by signals")
 

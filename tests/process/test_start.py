@@ -15,7 +15,7 @@ from support.process_play import MINDS, answer, closed_because, submitted, text_
 from support.process_start import Starter
 
 from engine_intelligence import Deadlines, Err, IntelligenceLimits, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 TWO_OF_THREE = f"""
 [limits]

@@ -18,7 +18,7 @@ from support.process_start import Starter
 
 from engine_intelligence import Deadlines, IntelligenceEvent, spawn_host
 from engine_intelligence.protocol.bootstrap import BOOTSTRAP_VARIABLE
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 SAVE_GAME = "a-file-that-the-game-has-open"
 

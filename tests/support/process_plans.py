@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, Ok, TextDelta, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 # Like that of the tests; not theirs, so that a game starts without what tests need.
 PATIENCE_S = 20.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from engine_intelligence import Deadlines, HostConnection, IntelligenceLimits, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 from support.process_marks import PATIENCE_S, Mark
 from support.process_play import MINDS, QUICK
 

@@ -11,6 +11,7 @@ from engine_intelligence.cli.chat import chat
 from engine_intelligence.cli.doctor import doctor
 from engine_intelligence.cli.models import models_app
 from engine_intelligence.cli.play.command import play
+from engine_intelligence.cli.run import run
 
 app = typer.Typer(
     name="engine-intelligence",
@@ -22,6 +23,8 @@ app = typer.Typer(
 )
 app.command()(play)
 app.command()(chat)
+# What follows the command is the game's, also where it looks like an option of ours.
+app.command(context_settings={"allow_interspersed_args": False})(run)
 app.add_typer(models_app)
 app.command()(doctor)
 

@@ -22,7 +22,8 @@ from engine_intelligence.errors import SetupError
 from engine_intelligence.host.directories import cache_directory, data_directory
 from engine_intelligence.host.kinds import KINDS
 from engine_intelligence.models.cache import ModelCache
-from engine_intelligence.realm.connection import HostConnection, spawn_host
+from engine_intelligence.realm.connection import HostConnection
+from engine_intelligence.realm.spawning import spawn_host
 
 DEFAULT_MODEL = "smollm2-135m"
 

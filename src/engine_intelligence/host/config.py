@@ -146,7 +146,7 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SetupError(
-            "config-missing", f"There is no file {path}: check the path given to spawn_host."
+            "config-missing", f"There is no file {path}: check the path that the Host was given."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(

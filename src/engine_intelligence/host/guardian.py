@@ -45,12 +45,13 @@ EXIT_CODE_ABANDONED = 70  # sysexits.h: EX_SOFTWARE. The Host did not end by its
 
 
 def start_guardian(
-    connection: socket.socket, game_pid: int, grace_s: float, mark: bytes, diversion: Diversion
+    connection: socket.socket | None, game_pid: int, grace_s: float, mark: bytes, diversion: Diversion
 ) -> int | None:
-    """Have this process end with the game `game_pid` and with `connection`, and its output drained.
+    """Have this process end with the process `game_pid` and with `connection`, and its output drained.
 
-    Call it once, before any thread is started. Returns the process id of the guardian, for `dismiss_guardian`, where
-    there is one.
+    Where the Host has no connection yet, there is none to wait for, and `game_pid` is what started both. Call it
+    once, before any thread is started. Returns the process id of the guardian, for `dismiss_guardian`, where there
+    is one.
     """
     if sys.platform == "win32":
         from engine_intelligence.host import windows
@@ -64,7 +65,14 @@ def start_guardian(
     guardian_pid = os.fork()
     if guardian_pid == 0:
         try:
-            _guard(connection.fileno(), game_pid, host_pid, grace_s, mark, diversion)
+            _guard(
+                None if connection is None else connection.fileno(),
+                game_pid,
+                host_pid,
+                grace_s,
+                mark,
+                diversion,
+            )
         finally:
             os._exit(0)
     os.close(diversion.reader)
@@ -100,7 +108,7 @@ def _dismissed(number: int, frame: object) -> None:
 
 
 def _guard(
-    connection: int, game_pid: int, host_pid: int, grace_s: float, mark: bytes, diversion: Diversion
+    connection: int | None, game_pid: int, host_pid: int, grace_s: float, mark: bytes, diversion: Diversion
 ) -> None:
     os.setsid()  # out of reach of what is meant for the Host's group
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -115,7 +123,8 @@ def _guard(
         signal.signal(_DISMISSAL, _dismissed)
         _wait_for_the_host(_Watch(poll, pump, connection, game_pid, host_pid), host_pid, grace_s, mark)
         kill_group(host_pid)  # before the game is told and may reap the Host, whose number is then anybody's
-        os.close(connection)  # which is how the game learns of the end
+        if connection is not None:
+            os.close(connection)  # which is how the game learns of the end
         with suppress(OSError):
             kill_descendants(host_pid, mark)
     except _DismissedError:
@@ -142,7 +151,7 @@ class _Watch:
     """Waits for three ends: of the connection, of the game and of the Host. Meanwhile it has the output pumped."""
 
     def __init__(
-        self, poll: select.poll, pump: OutputPump, connection: int, game_pid: int, host_pid: int
+        self, poll: select.poll, pump: OutputPump, connection: int | None, game_pid: int, host_pid: int
     ) -> None:
         self._game_pid = game_pid
         self._host_pid = host_pid
@@ -152,10 +161,11 @@ class _Watch:
         self._pump = pump
         self._game = self._host = -1
         if sys.platform == "linux":
-            self._poll.register(connection, select.POLLRDHUP)
+            if connection is not None:
+                self._poll.register(connection, select.POLLRDHUP)
             self._host = self._watched(host_pid)
             self._game = self._watched(game_pid)
-        else:
+        elif connection is not None:
             self._poll.register(connection, 0)  # a hang-up is told unasked
         self._look()
 

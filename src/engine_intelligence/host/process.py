@@ -1,4 +1,4 @@
-"""The entry of a Host's process that a game started."""
+"""The entry of a Host's process, which a game started or what starts a game."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import Never
+from typing import NamedTuple, Never
 
 from engine_intelligence.host.diversion import (
     divert_standard_streams,
@@ -18,12 +18,17 @@ from engine_intelligence.host.diversion import (
 )
 from engine_intelligence.host.guardian import dismiss_guardian, start_guardian
 from engine_intelligence.host.processes import mark_descendants
+from engine_intelligence.host.sealing import seal_process
 from engine_intelligence.host.server import serve
+from engine_intelligence.ports.realm_link import Link, LoopbackLink, SocketLink
 from engine_intelligence.protocol.bootstrap import (
     BOOTSTRAP_VARIABLE,
+    Announcement,
     InheritedSocket,
+    ListeningSocket,
     LoopbackSocket,
     decode_bootstrap,
+    encode_announcement,
 )
 from engine_intelligence.scrubbing import describe_exception
 
@@ -49,13 +54,16 @@ def main() -> Never:
     _yield_processor()  # before there is a second thread or process, each of which inherits it
     open_standard_streams()
     try:
-        connection, token = _connect(bootstrap.connection)
+        entrance = _enter(bootstrap.connection)
+        if bootstrap.sealed:
+            seal_process()  # before the game is started, which the one who reads this does
+            os.write(1, encode_announcement(Announcement(entrance.port)))
     except OSError:
         sys.exit(_EXIT_UNAVAILABLE)  # the game has ended already, and there is nobody to tell
     mark = mark_descendants()
     diversion = prepare_diversion()
     grace_s = bootstrap.deadlines.close_grace_s
-    guardian_pid = start_guardian(connection, bootstrap.parent_pid, grace_s, mark, diversion)
+    guardian_pid = start_guardian(entrance.connected, bootstrap.parent_pid, grace_s, mark, diversion)
     divert_standard_streams(diversion)
     logging.basicConfig(
         level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"
@@ -71,7 +79,12 @@ def main() -> Never:
 
     on_second_signal = partial(end, 1)
     serving = serve(
-        connection, token, bootstrap.source, bootstrap.limits, bootstrap.deadlines, on_second_signal
+        entrance.link,
+        entrance.token,
+        bootstrap.source,
+        bootstrap.limits,
+        bootstrap.deadlines,
+        on_second_signal,
     )
     # Not asyncio.run: at its end it waits for whatever threads providers have left behind.
     loop = asyncio.new_event_loop()
@@ -85,17 +98,32 @@ def main() -> Never:
     end(code)
 
 
-def _connect(how: InheritedSocket | LoopbackSocket) -> tuple[socket.socket, str | None]:
+class _Entrance(NamedTuple):
+    """How the Host comes by its connection: at once, or when the game has found the way to it."""
+
+    link: Link
+    connected: socket.socket | None
+    """The connection, if it is there already."""
+    token: str | None = None
+    """What the Host has to introduce itself with."""
+    port: int | None = None
+    """Where the game has to connect to."""
+
+
+def _enter(how: InheritedSocket | LoopbackSocket | ListeningSocket) -> _Entrance:
     match how:
         case InheritedSocket(descriptor=descriptor):
             connection = socket.socket(fileno=descriptor)
             connection.set_inheritable(False)
-            return connection, None
+            return _Entrance(SocketLink(connection), connection)
         case LoopbackSocket(port=port, token=token):
             connection = socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_TIMEOUT_S)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setblocking(False)
-            return connection, token
+            return _Entrance(SocketLink(connection), connection, token)
+        case ListeningSocket(token=token):
+            link = LoopbackLink(token)
+            return _Entrance(link, None, port=link.port)
 
 
 def _yield_processor() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +16,7 @@ from engine_intelligence.host.binding import IntelligencePortBinding, bind_intel
 from engine_intelligence.host.config import HostPlan, plan_host
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.ports.host_stream import HostChannel, HostStream
+from engine_intelligence.ports.realm_link import Link
 from engine_intelligence.protocol.bootstrap import HostSource
 from engine_intelligence.protocol.messages import Closed
 from engine_intelligence.runtime import create_intelligence_runtime
@@ -27,6 +27,9 @@ _log = logging.getLogger(__name__)
 # How long a Host that ends by itself waits for its realm to notice. A game polls every few milliseconds; one that
 # shows a loading screen finds what was sent all the same.
 _FINISH_S = 1.0
+
+# How often a Host that listens looks whether its game has connected.
+_LOOK_INTERVAL_S = 0.01
 
 
 class HostServer:
@@ -49,6 +52,11 @@ class HostServer:
             await task
         self.stream.close(notice)
         await self.stream.finish(_FINISH_S)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has been told to end, or its connection is over."""
+        return self._over.done()
 
     def stop(self, reason: str, message: str) -> None:
         """End the Host in order; its realm is told why. Idempotent."""
@@ -105,14 +113,14 @@ def _refuse(channel: HostChannel, reason: str, message: str) -> None:
 
 
 async def serve(
-    connection: socket.socket,
+    link: Link,
     token: str | None,
     source: HostSource,
     limits: IntelligenceLimits,
     deadlines: Deadlines,
     on_second_signal: Callable[[], None],
 ) -> None:
-    """Be the Host of the realm at the other end of `connection`, until either ends."""
+    """Be the Host of the realm at the other end of `link`, until either ends."""
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_unhandled)
     fault: SetupError | None = None
@@ -124,6 +132,13 @@ async def serve(
         plan = HostPlan({}, deadlines)
     server = HostServer(plan, token)
     _stop_on_signals(loop, server, on_second_signal)
+    try:
+        while (connection := link.connect()) is None:
+            if server.stopped:
+                return
+            await asyncio.sleep(_LOOK_INTERVAL_S)
+    finally:
+        link.close()
     await loop.create_connection(lambda: server.stream, sock=connection)
     if fault is not None:
         server.stream.close(Closed(fault.reason, fault.message))

@@ -17,13 +17,20 @@ from pathlib import Path
 
 import msgspec
 
+from engine_intelligence.credentials import without_credentials
 from engine_intelligence.errors import ProviderError
+from engine_intelligence.protocol.bootstrap import MODEL_CHILD_VARIABLE
 from engine_intelligence.providers.llama_child import Order, Report
 
 _log = logging.getLogger(__name__)
 
-CHILD_COMMAND = (sys.executable, "-P", "-m", "engine_intelligence.providers.llama_child")
-"""What starts the child of a Host that is an ordinary Python. `-P`: no file of the working directory takes a module's place."""
+_FROZEN = bool(getattr(sys, "frozen", False))
+
+# `-P`: no file of the working directory takes a module's place. A frozen program is started again as a whole, and finds
+# its part in `freeze_support`.
+_PYTHON = (sys.executable, "-P", "-m", "engine_intelligence.providers.llama_child")
+CHILD_COMMAND = (sys.executable,) if _FROZEN else _PYTHON
+"""What starts the child."""
 
 if sys.platform == "win32":
     NO_WINDOW = subprocess.CREATE_NO_WINDOW  # a game has no console that the child could share
@@ -150,6 +157,7 @@ class LlamaServer:
                 stdout=PIPE,
                 stderr=DEVNULL,
                 creationflags=NO_WINDOW,
+                env=_child_environment(),
             )
         except OSError as error:
             raise ProviderError(
@@ -191,6 +199,13 @@ class LlamaServer:
         await process.wait()
 
 
+def _child_environment() -> dict[str, str]:
+    """The environment of the child: it needs no credential, and a game of the same user could read it there (rule H2)."""
+    ours = [name for name in os.environ if name.startswith("ENGINE_INTELLIGENCE_")]
+    environment = without_credentials(os.environ, keep=ours).environment
+    return {**environment, MODEL_CHILD_VARIABLE: "1"} if _FROZEN else environment
+
+
 def _report(line: bytes) -> Report | None:
     if not line.endswith(b"\n"):
         return None
@@ -204,7 +219,7 @@ class LlamaServers:
     """The servers of a Host: providers with the same model, context and slots share one. Like them, it belongs to one loop."""
 
     def __init__(self, *, command: Sequence[str] = CHILD_COMMAND) -> None:
-        """`command` starts the child; a frozen program, whose executable is no Python, has one of its own."""
+        """`command` starts the child."""
         self._command = command
         self._servers: dict[tuple[Path, int, int], LlamaServer] = {}
         self._users: dict[LlamaServer, int] = {}
