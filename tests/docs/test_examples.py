@@ -12,7 +12,7 @@ import pytest
 import engine_intelligence
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ["own_loop", "own_provider", "several_characters", "save_and_load"]
+PROGRAMS = ["frozen_game", "own_loop", "own_provider", "several_characters", "save_and_load"]
 
 Blocks = Callable[[str], list[tuple[str, str, str]]]
 

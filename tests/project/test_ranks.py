@@ -32,7 +32,7 @@ RANKS = [
     ["ports", "sessions", "providers", "models", "plugin", "child"],
     ["realm", "host"],
     ["testing"],
-    ["cli"],
+    ["cli", "__pyinstaller"],
 ]
 CHAINS = {0, 1}
 PUBLIC_RANK = 4  # `__init__` hands out what stands up to here

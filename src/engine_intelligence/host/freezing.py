@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 
 from engine_intelligence.protocol.bootstrap import BOOTSTRAP_VARIABLE, MODEL_CHILD_VARIABLE
@@ -20,11 +21,8 @@ def freeze_support() -> None:
             freeze_support()
             main()
     """
+    # By name: a build that follows imports would put the model's libraries, a hundred megabytes, into every game.
     if BOOTSTRAP_VARIABLE in os.environ:
-        from engine_intelligence.host.process import main as be_the_host
-
-        be_the_host()
+        importlib.import_module("engine_intelligence.host.process").main()
     if os.environ.pop(MODEL_CHILD_VARIABLE, None) is not None:
-        from engine_intelligence.providers.llama_child import main as be_the_model
-
-        be_the_model()
+        importlib.import_module("engine_intelligence.providers.llama_child").main()
