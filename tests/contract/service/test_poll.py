@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.scene import Scene, make_scene
+from support.values import Something
 
 from engine_intelligence import Completed, TextDelta, create_intelligence_port_client
 from engine_intelligence.ports.memory import memory_port_pair
 
-NO_NUMBER: list[object] = [0, -1, -(10**30), True, False, 1.0, float("nan"), "1", b"1", [1], object(), {}]
+NO_NUMBER: list[object] = [0, -1, -(10**30), True, False, 1.0, float("nan"), "1", b"1", [1], Something(), {}]
 
 
 def crowd(size: int, deltas: int, max_poll_events: int = 256) -> Scene:

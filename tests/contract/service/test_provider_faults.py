@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from support.scene import Scene, make_scene
+from support.values import Something
 
 from engine_intelligence import (
     ActivitySink,
@@ -62,7 +63,7 @@ NONSENSE: list[object] = [
     None,
     7,
     "no",
-    object(),
+    Something(),
     (),
     Err(None),
     Err("too busy"),
