@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple, get_args
 
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
-from engine_intelligence.scrubbing import describe_exception, encodable, scrub
+from engine_intelligence.scrubbing import describe_exception, encodable, presentable, scrub
 
 MAX_ID_CHARS = 256
 """Bound of an id, in characters: twice what the longest usual kind, a path-like name, takes."""
@@ -139,9 +139,11 @@ class SetupError(Exception):
 
     `reason` is a name in kebab-case that programs may test, and the text says what is wrong and what to do
     about it. A Host that cannot start closes its port with both (rule H4); the command line prints the text.
+    What in it looks like a key is replaced by `[...]`: the name that is wrong may be one (rule E2).
     """
 
     def __init__(self, reason: str, message: str) -> None:
+        reason, message = presentable(reason), presentable(message)
         super().__init__(reason, message)
         self.reason = reason
         self.message = message
