@@ -85,9 +85,9 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 
 
 def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    what = scrub(unraisable.err_msg or "ignored")
+    # Such as from `__del__`. The object that it came from is not shown: its `repr` is anybody's.
     error = unraisable.exc_value
-    _log.error("%s: %s", what, unraisable.exc_type.__name__ if error is None else report(error))
+    _log.error("an exception was ignored: %s", unraisable.exc_type.__name__ if error is None else report(error))
 
 
 def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
