@@ -21,12 +21,14 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # More capitals than this in one name are none that a person chose.
 _MAX_PARTS = 6
 
-_NAMES = frozenset(
-    "aiohttp asyncio cuda enoent eacces eexist epipe econnaborted econnrefused econnreset ehostunreach enotfound etimedout"
-    " ggml gguf grpc http https httpx httpcore json jsonl llama llamacpp msgpack msgspec mypy numpy oauth openai pypi pytest"
-    " python qwen regex rocm scipy smollm sqlite sqlstate ssl stderr stdin stdout subprocess toml utf xllamacpp xdg"
-    " kib mib gib tib errno argv posix uuid yaml html async await kwargs args repr init ctx llms gpus cpus vram tts stt rpc sdk".split()
+_NAMES_TEXT = (
+    "aiohttp args argv async asyncio await cpus ctx cuda eacces econnaborted econnrefused econnreset eexist "
+    "ehostunreach enoent enotfound epipe errno etimedout ggml gguf gib gpus grpc html http httpcore https httpx init "
+    "json jsonl kib kwargs llama llamacpp llms mib msgpack msgspec mypy numpy oauth openai posix pypi pytest python "
+    "qwen regex repr rocm rpc scipy sdk smollm sqlite sqlstate ssl stderr stdin stdout stt subprocess tib toml tts "
+    "utf uuid vram xdg xllamacpp yaml"
 )
+_NAMES = frozenset(_NAMES_TEXT.split())
 
 
 def looks_like_word(name: str) -> bool:
@@ -112,9 +114,7 @@ _FOLLOWING = {
         "n:abcdefghijklmnoprstuvxy o:cdgjlmnrstu p:aefhilmprstuvy q:u r:acdefiklmnorstwy "
         "s:abcdefhijklmnopqrstuyz t:abcdefhilmnoprstuwyz u:cms v:aeio w:ao x:abeimptu y:a z:aeio"
     ),
-    "j": (
-        "a:acekmnprsvxy b:e e:acdflnrst i:amnrst k:l o:abehinrsuy p:e q:u s:fo t:h u:adglmnrs w:o y:t"
-    ),
+    "j": ("a:acekmnprsvxy b:e e:acdflnrst i:amnrst k:l o:abehinrsuy p:e q:u s:fo t:h u:adglmnrs w:o y:t"),
     "k": (
         "a:abdghilmnprstwyz b:o c:o d:aeijo e:bdefilnprstuvwxy f:il g:r h:aeimo i:abcdelmnprsty j:f k:aei "
         "l:aeiosuy m:ae n:aeou o:beklnprsuvw p:or q:u r:abeio s:deiloptu t:ehior u:bcknprst w:adio y:l z:e"
@@ -146,9 +146,7 @@ _FOLLOWING = {
         "i:acdefglmnprstvx k:gt l:adeiortuy m:aef n:ag o:cefgiklnoprstuw p:acdeilorsy r:aeiosu s:aehiotu "
         "t:aehiloprsuy u:bilmnrst v:a w:adi y:acdfgilmoprstv"
     ),
-    "q": (
-        "l:i r:t u:abeio"
-    ),
+    "q": ("l:i r:t u:abeio"),
     "r": (
         "a:abcdefghijklmnoprstuvwyz b:aeilou c:aehiklostu d:acehilnostuw e:abcdefghijklmnopqrstuvwxyz "
         "f:acefilosu g:abceimnopsuvy h:aeosu i:abcdefgjklmnopstuvxyz j:au k:adefilostuxz l:acdefilosy "
@@ -188,7 +186,5 @@ _FOLLOWING = {
         "a:bdhklmnprst b:aeior c:hlo d:adeio e:adelnrst f:iu g:aemorw i:en l:aeiov m:abelmops n:acdeiot "
         "o:nprsu p:aehilorty r:ei s:acehilqtz t:ehios u:ckrt v:aei w:aho z:e"
     ),
-    "z": (
-        "a:bckrt b:e e:dejklnrstu f:i h:aio i:egklnpst l:eio m:a o:ilmno s:t t:a u:r z:i"
-    ),
+    "z": ("a:bckrt b:e e:dejklnrstu f:i h:aio i:egklnpst l:eio m:a o:ilmno s:t t:a u:r z:i"),
 }

@@ -55,16 +55,18 @@ _STATUS = re.compile(r"[1-5]\d\d")
 _SYSTEM_ERROR = re.compile(r"\[((?:Errno|WinError) -?\d{1,5})\]")
 
 # What prose says of a secret without telling it.
-_ABOUT_SECRETS = frozenset(
-    "a access account again an and api are as at auth authentication authorization be because been before but by can cannot check"
-    " client code configuration configured console could deactivated denied did disabled do does empty environment error"
-    " exceeded expired failed file for forbidden format found from generate had has have header headers host however http if"
-    " in incorrect insufficient invalid is it its length limit limits log login long longer malformed missing must new no"
-    " not of on or organization per permission permissions please project provide provided provider quota rate received"
-    " refused rejected request requested requests required requires response revoked server service set settings short"
-    " should status supplied supported that the then this to too unauthenticated unauthorized unknown unset unsupported"
-    " used user valid value variable was were when which with without wrong you your".split()
+_ABOUT_SECRETS_TEXT = (
+    "a access account again an and api are as at auth authentication authorization be because been before but by can "
+    "cannot check client code configuration configured console could deactivated denied did disabled do does empty "
+    "environment error exceeded expired failed file for forbidden format found from generate had has have header "
+    "headers host however http if in incorrect insufficient invalid is it its length limit limits log login long "
+    "longer malformed missing must new no not of on or organization per permission permissions please project provide "
+    "provided provider quota rate received refused rejected request requested requests required requires response "
+    "revoked server service set settings short should status supplied supported that the then this to too "
+    "unauthenticated unauthorized unknown unset unsupported used user valid value variable was were when which with "
+    "without wrong you your"
 )
+_ABOUT_SECRETS = frozenset(_ABOUT_SECRETS_TEXT.split())
 
 # Names of models hold numbers, so they pass by a list of families and of what stands behind one.
 _FAMILY = re.compile(
@@ -214,7 +216,9 @@ def presentable(text: str) -> str:
     For what says which key of a file, which path or which module is wrong: somebody may have put a credential
     there by mistake. Its own words, commands and punctuation stay as they are. Pure, total, for any thread.
     """
-    return _SEGMENT.sub(lambda found: found[0] if _is_name(found[0]) else _REDACTED, text[:_MAX_SCANNED_CHARS])
+    return _SEGMENT.sub(
+        lambda found: found[0] if _is_name(found[0]) else _REDACTED, text[:_MAX_SCANNED_CHARS]
+    )
 
 
 def _is_name(segment: str) -> bool:

@@ -25,7 +25,7 @@ from engine_intelligence import (
     TextDelta,
     spawn_host,
 )
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 pytestmark = [
     pytest.mark.spec("E2"),
@@ -232,7 +232,9 @@ def test_what_is_told_is_of_use_all_the_same(evidence: Evidence) -> None:
     assert any(cause and cause.startswith("FileNotFoundError: (Errno 2) No such file") for cause in causes)
 
 
-def test_the_search_finds_a_part_of_a_secret_in_every_form(canaries: Mapping[str, Canary], search: Search) -> None:
+def test_the_search_finds_a_part_of_a_secret_in_every_form(
+    canaries: Mapping[str, Canary], search: Search
+) -> None:
     for name, canary in canaries.items():
         part = canary.secret.splitlines()[-1][2:16]
         assert any(found.startswith(name) for found in search.found_in(f"so it was {part}"))

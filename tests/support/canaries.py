@@ -30,7 +30,9 @@ def _characters(alphabet: str, count: int) -> str:
 def _groups(count: int) -> str:
     """Groups that hold a digit between letters, such as a person is told to choose."""
     return " ".join(
-        _characters(string.ascii_letters, 2) + secrets.choice(string.digits) + _characters(string.ascii_letters, 2)
+        _characters(string.ascii_letters, 2)
+        + secrets.choice(string.digits)
+        + _characters(string.ascii_letters, 2)
         for _ in range(count)
     )
 

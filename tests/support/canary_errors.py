@@ -91,7 +91,9 @@ ERRORS: Mapping[str, Callable[[str], BaseException]] = {
     "mapping key": KeyError,
     "bytes": lambda secret: ValueError(b"Bearer " + secret.encode()),
     "file name": lambda secret: FileNotFoundError(2, "No such file or directory", secret),
-    "arguments": lambda secret: subprocess.CalledProcessError(1, ["agent", "--token", secret], secret, secret),
+    "arguments": lambda secret: subprocess.CalledProcessError(
+        1, ["agent", "--token", secret], secret, secret
+    ),
     "timeout": lambda secret: subprocess.TimeoutExpired(f"agent --token {secret}", 3.0, secret.encode()),
     "address": lambda secret: ConnectionError(f"https://models.example/v1?access_token={secret} refused"),
     "status": StatusError,

@@ -21,7 +21,9 @@ def says_what_to_do() -> NoReturn:
 
 
 def misses_a_module() -> NoReturn:
-    raise ModuleNotFoundError(f"No module named {os.environ[SECRET_VARIABLE]!r}", name=os.environ[SECRET_VARIABLE])
+    raise ModuleNotFoundError(
+        f"No module named {os.environ[SECRET_VARIABLE]!r}", name=os.environ[SECRET_VARIABLE]
+    )
 
 
 class Unnamed:
@@ -40,4 +42,6 @@ def unnamed() -> Unnamed:
 
 
 def __getattr__(name: str) -> NoReturn:
+    if name.startswith("__"):  # what the import system asks for
+        raise AttributeError(name)
     raise RuntimeError(f"nothing of that name for {os.environ.get(SECRET_VARIABLE)}")

@@ -60,7 +60,9 @@ class Places:
         async def lost() -> None:
             case.throw()
 
-        asyncio.get_running_loop().create_task(lost(), name=f"uses {case.text}").add_done_callback(lambda _: None)
+        asyncio.get_running_loop().create_task(lost(), name=f"uses {case.text}").add_done_callback(
+            lambda _: None
+        )
         await asyncio.sleep(0)
         gc.collect()
 
@@ -100,7 +102,7 @@ class Places:
         _log.error("%d", case.text)  # which cannot be formatted
         try:
             case.throw()
-        except Exception:
+        except Exception:  # noqa: BLE001 - of every kind
             _log.exception("the request failed", stack_info=True)
 
     @staticmethod

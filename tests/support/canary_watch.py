@@ -55,7 +55,12 @@ class _Taker(logging.Handler):
         self._logged = logged
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._logged += [self.format(record), repr(record.args), repr(record.exc_info), repr(record.stack_info)]
+        self._logged += [
+            self.format(record),
+            repr(record.args),
+            repr(record.exc_info),
+            repr(record.stack_info),
+        ]
 
 
 @contextmanager

@@ -87,7 +87,9 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
     # Such as from `__del__`. The object that it came from is not shown: its `repr` is anybody's.
     error = unraisable.exc_value
-    _log.error("an exception was ignored: %s", unraisable.exc_type.__name__ if error is None else report(error))
+    _log.error(
+        "an exception was ignored: %s", unraisable.exc_type.__name__ if error is None else report(error)
+    )
 
 
 def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
@@ -105,4 +107,6 @@ def _warned(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    _log.warning("%s: %s, at %s:%s", category.__name__, scrub(str(message)), os.path.basename(filename), lineno)
+    _log.warning(
+        "%s: %s, at %s:%s", category.__name__, scrub(str(message)), os.path.basename(filename), lineno
+    )
