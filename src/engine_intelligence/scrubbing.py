@@ -43,9 +43,10 @@ _CLOSING = {"“": "”", "‘": "’", "«": "»"}
 # A structure, a tag, a program's representation of one, or the frame of a key's file: what follows is values to the end.
 _STRUCTURE = re.compile(r"[\[\]{}<>]|-{4}")
 
-_SECRET = re.compile(
-    r"(?i)\(?[\w-]*(?:key|secret|token|passw(?:or)?d|passphrase|credential|authorization|cookie)s?[:=]*[).,;!?]*"
-)
+_SECRET_NAMES = r"(?:key|secret|token|passw(?:or)?d|passphrase|credential|authorization|cookie)s?"
+_SECRET = re.compile(rf"(?i)\(?[\w-]*{_SECRET_NAMES}[:=]*[).,;!?]*")
+_SECRET_ASSIGNMENT = re.compile(rf"(?i){_SECRET_NAMES}[:=]+[^:=]")
+_ASSIGNMENT = re.compile(r"\w=")
 # How much a model reads and writes is counted in tokens; those are no secret unless something follows.
 _COUNTED = re.compile(r"(?i)\(?tokens[).,;!?]*")
 _SCHEME = re.compile(r"(?i)\(?(?:bearer|basic|digest)[:=]*")
@@ -89,59 +90,93 @@ def scrub(text: str, *, limit: int = MAX_CAUSE_CHARS) -> str:
     may call it.
     """
     kept: list[str] = []
-    for word in _scrubbed(_SYSTEM_ERROR.sub(r"(\1)", text[:_MAX_SCANNED_CHARS]).split()):
+    for word in _Reader(_SYSTEM_ERROR.sub(r"(\1)", text[:_MAX_SCANNED_CHARS]).split()).scrubbed():
         if word != _REDACTED or not kept or kept[-1] != _REDACTED:
             kept.append(word)
     line = " ".join(kept)
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def _scrubbed(words: list[str]) -> Iterator[str]:
-    quote: str | None = None  # what closes the quotation that the word stands in
-    secret_named = _names_secret(words, 0)  # in this sentence
-    told = False  # the sentence speaks of a secret, and has come to it
-    number_before = False
-    for place, word in enumerate(words):
-        bare = word.rstrip(".,:;!?)")
-        if quote is not None:
-            yield _REDACTED
-            quote = None if bare.endswith(quote) else quote
-            continue
+class _Reader:
+    """Goes through the words of a text, and knows of the place where it is what prose puts there."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._quote: str | None = None  # what closes the quotation that the word stands in
+        self._number_before = False
+        self._begin_sentence(0)
+
+    def scrubbed(self) -> Iterator[str]:
+        """The words, each as it is or `[...]`, up to where nothing more can be told."""
+        for place, word in enumerate(self._words):
+            if self._in_quotation(word):
+                yield _REDACTED
+                continue
+            yield word if self._passes(word) else _REDACTED
+            if self._values_follow(word):
+                yield _REDACTED
+                return
+            if word.endswith(_ENDS_SENTENCE):
+                self._begin_sentence(place + 1)
+
+    def _begin_sentence(self, place: int) -> None:
+        self._speaks_of_secret = _names_secret(self._words, place)
+        self._secret_named = False  # by now, in this sentence
+        self._told = False  # a value has come: what follows in this sentence may belong to it
+
+    def _in_quotation(self, word: str) -> bool:
+        """Whether the word stands in quotation marks, opens or closes them."""
+        if self._quote is not None:
+            if word.rstrip(".,:;!?)").endswith(self._quote):
+                self._quote = None
+            return True
         if _STRUCTURE.search(word):
-            yield _REDACTED
-            return
+            return False
         opening = _QUOTE.search(word)
-        if opening is not None:
-            yield _REDACTED
-            closing = _CLOSING.get(opening[0], opening[0])
-            quote = None if closing in word[opening.end() :] else closing
-            continue
+        if opening is None:
+            return False
+        closing = _CLOSING.get(opening[0], opening[0])
+        self._quote = None if closing in word[opening.end() :] else closing
+        return True
+
+    def _passes(self, word: str) -> bool:
         is_number = _NUMBER.fullmatch(_inner(word)) is not None
         # Two numbers in a row may be a long one in groups.
-        passes = _is_plain(word) and not told and not (is_number and number_before)
-        if secret_named and passes:
-            passes = _speaks_of_secret(word)
-            told = not passes
-        number_before = is_number
-        yield word if passes else _REDACTED
-        if _SCHEME.fullmatch(word) or (secret_named and word.endswith((":", "="))):
-            yield _REDACTED
-            return
-        if word.endswith(_ENDS_SENTENCE):
-            secret_named, told = _names_secret(words, place + 1), False
+        plain = _is_plain(word) and not (is_number and self._number_before)
+        self._number_before = is_number
+        passes = plain and not self._told and (not self._speaks_of_secret or _is_about_secrets(word))
+        self._secret_named |= _is_secret_name(word)
+        if _ASSIGNMENT.search(word) or (self._secret_named and not passes):
+            self._told = True
+        return passes
+
+    def _values_follow(self, word: str) -> bool:
+        """Whether all that comes after the word may be values."""
+        return (
+            _STRUCTURE.search(word) is not None
+            or _SCHEME.fullmatch(word) is not None
+            or _SECRET_ASSIGNMENT.search(word) is not None
+            or (self._secret_named and word.endswith((":", "=")))
+        )
 
 
 def _names_secret(words: list[str], start: int) -> bool:
     """Whether the sentence that begins at `start` speaks of a secret."""
     for word in words[start:]:
-        if _SCHEME.fullmatch(word) or (_SECRET.fullmatch(word) and not _COUNTED.fullmatch(word)):
+        if _is_secret_name(word):
             return True
         if word.endswith(_ENDS_SENTENCE):
             return False
     return False
 
 
-def _speaks_of_secret(word: str) -> bool:
+def _is_secret_name(word: str) -> bool:
+    if _SCHEME.fullmatch(word):
+        return True
+    return _SECRET.fullmatch(word) is not None and not _COUNTED.fullmatch(word)
+
+
+def _is_about_secrets(word: str) -> bool:
     inner = _inner(word)
     return (
         inner.lower() in _ABOUT_SECRETS
@@ -199,15 +234,17 @@ def where_raised(trace: TracebackType | None) -> str:
     return " > ".join(places[-_MAX_PLACES:])
 
 
-# What `presentable` looks at as one: neither space nor what stands around a name or between two of a path.
-_SEGMENT = re.compile(r"""[^\s/\\'"`‘’“”,;()\[\]]+""")
+# What `presentable` looks at as one: neither space nor what stands around a name or between two of a path; and the
+# punctuation around that, which stays.
+_SEGMENT = re.compile(r"""[^\s/\\'"`‘’“”]+""")
+_OF_SEGMENT = re.compile(r"([(\[]*)(.*?)([)\],;:.!?]*)", re.DOTALL)
+_FOREIGN_TO_NAMES = re.compile(r"[\x00-\x1f#$%&*@^{|}]")
 _RUNS = re.compile(r"[A-Za-z0-9]+")
 _MIXED = re.compile(r"([A-Za-z]{2,24})\d{1,3}|\d{1,3}[A-Za-z]{1,2}|[A-Za-z]\d{1,2}|\d{1,2}x\d{1,3}b")
 _MAX_MIXED = 3
 _TYPO = re.compile(r"[a-z]{1,7}|[A-Z]{1,7}")  # one to a segment: several may be a password in groups
 _SHORT_NUMBER = re.compile(r"\d{1,5}|20\d{6}")
-_PERCENT_CODED = re.compile(r"%[0-9A-Fa-f]{2}")
-_LONE_NUMBER = re.compile(r"[-+]?\d{1,9}(?:\.\d{1,9})?[.:]?")
+_LONE_NUMBER = re.compile(r"[-+]?\d{1,9}(?:\.\d{1,9})?")
 
 
 def presentable(text: str) -> str:
@@ -216,16 +253,21 @@ def presentable(text: str) -> str:
     For what says which key of a file, which path or which module is wrong: somebody may have put a credential
     there by mistake. Its own words, commands and punctuation stay as they are. Pure, total, for any thread.
     """
-    return _SEGMENT.sub(
-        lambda found: found[0] if _is_name(found[0]) else _REDACTED, text[:_MAX_SCANNED_CHARS]
-    )
+    return _SEGMENT.sub(lambda found: _presentable(found[0]), text[:_MAX_SCANNED_CHARS])
+
+
+def _presentable(segment: str) -> str:
+    around = _OF_SEGMENT.fullmatch(segment)
+    if around is None or _is_name(around[2]):
+        return segment
+    return f"{around[1]}{_REDACTED}{around[3]}"
 
 
 def _is_name(segment: str) -> bool:
     """Whether a person might have named something so: words, with a small number here and there."""
     if _LONE_NUMBER.fullmatch(segment):
         return True
-    if _PERCENT_CODED.search(segment) or re.search(r":[^:]*@", segment):
+    if _FOREIGN_TO_NAMES.search(segment):
         return False
     mixed = typos = 0
     for run in _RUNS.findall(segment):
