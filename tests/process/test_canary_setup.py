@@ -14,6 +14,7 @@ from support.process_play import closed_because, refusal
 
 from engine_intelligence import Deadlines, HostConnection, IntelligenceLimits, SetupError, spawn_host
 from engine_intelligence.host.config import plan_host
+from engine_intelligence.host.kinds import KindContext
 from engine_intelligence.protocol.bootstrap import (
     FactorySource,
     FileSource,
@@ -24,6 +25,8 @@ from engine_intelligence.protocol.bootstrap import (
     ProviderSource,
     encode_bootstrap,
 )
+from engine_intelligence.providers.llama_child import Order
+from engine_intelligence.providers.llama_server import Endpoint, LlamaServer
 
 pytestmark = [
     pytest.mark.spec("E2", "H4"),
@@ -161,6 +164,22 @@ def test_no_representation_of_what_a_host_is_told_shows_a_secret(
             )
         evidence.look(refused.value)
     assert search.found_in(*evidence.texts) == set()
+
+
+def test_no_representation_of_what_a_host_holds_shows_a_secret(
+    canaries: Mapping[str, Canary], search: Search
+) -> None:
+    evidence = Evidence()
+    for canary in canaries.values():
+        options: dict[str, object] = {"text": canary.text}
+        plan = plan_host(ProviderSource("scripted", "ann", options), IntelligenceLimits(), Deadlines())
+        order = Order(model_path="m.gguf", context=64, slots=1, threads=1, key=canary.text)
+        endpoint = Endpoint("http://127.0.0.1:4711", canary.text)
+        evidence.look(plan, plan.providers, plan.providers["ann"].make(), order, endpoint, KindContext())
+    server = LlamaServer(Path("m.gguf"), context=64, slots=1, command=("true",))
+    evidence.look(server, server.order)
+    assert search.found_in(*evidence.texts) == set()
+    assert all(server.order.key not in text for text in evidence.texts)
 
 
 class Start(NamedTuple):

@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +64,7 @@ class _Taker(logging.Handler):
 
 
 @contextmanager
-def watching(output: Path) -> Iterator[Evidence]:
+def watching(output: Path) -> Generator[Evidence]:
     """Takes down what is logged and read in the block, and what a Host that is started in it prints, by way of a file."""
     evidence = Evidence()
     root, taker = logging.getLogger(), _Taker(evidence.logged)

@@ -42,7 +42,7 @@ PREFIXES = (
     "/v1/",
 )
 PROSE_TEXT = """
-    the model is tired and the gatekeeper sleeps while water runs under a bridge because nobody came to open it before
+    the model is tired and the gatekeeper sleeps while water runs under a tree because nobody came to open it before
     dawn and every candle burned down in silence
 """
 PROSE = PROSE_TEXT.split()
@@ -247,8 +247,7 @@ def test_where_an_exception_was_raised_is_told_without_what_was_there() -> None:
     def inner(secret: str) -> None:
         raise ValueError(secret)
 
-    try:
+    with pytest.raises(ValueError, match="zanzibar") as raised:
         inner("zanzibar")
-    except ValueError as error:
-        told = where_raised(error.__traceback__)
+    told = where_raised(raised.tb)
     assert re.fullmatch(r"test_scrubbing\.py:\d+ in test_where_\w+ > test_scrubbing\.py:\d+ in inner", told)
