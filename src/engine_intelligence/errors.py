@@ -120,14 +120,16 @@ def intelligence_failure(error: IntelligenceError) -> IntelligenceFailure:
 class ProviderError(Exception):
     """Raised by a provider, or handed to `ActivitySink.fail`, to say in which way it failed (rule E1).
 
-    `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it. `retry_after_s`
-    is how long the remote side asked to be left alone, in seconds, if it said so.
+    `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it, and in `str` and `repr`.
+    `retry_after_s` is how long the remote side asked to be left alone, in seconds, if it said so.
     """
 
     def __init__(
         self, cause: str, *, reason: FailureReason = "other", retry_after_s: float | None = None
     ) -> None:
-        super().__init__(cause)
+        # What `str`, `repr` and a traceback show is what a realm is told: an SDK's text may have been passed on (rule E2).
+        told: Any = cause
+        super().__init__(scrub(told) if isinstance(told, str) else type(told).__name__)
         self.cause = cause
         self.reason: FailureReason = reason
         self.retry_after_s = retry_after_s

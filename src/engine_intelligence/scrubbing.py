@@ -90,9 +90,14 @@ def scrub(text: str, *, limit: int = MAX_CAUSE_CHARS) -> str:
     may call it.
     """
     kept: list[str] = []
+    chars = 0
     for word in _Reader(_SYSTEM_ERROR.sub(r"(\1)", text[:_MAX_SCANNED_CHARS]).split()).scrubbed():
-        if word != _REDACTED or not kept or kept[-1] != _REDACTED:
-            kept.append(word)
+        if word == _REDACTED and kept and kept[-1] == _REDACTED:
+            continue
+        kept.append(word)
+        chars += len(word) + 1
+        if chars > limit + 1:
+            break
     line = " ".join(kept)
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
