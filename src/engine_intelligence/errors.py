@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple, get_args
 
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
-from engine_intelligence.scrubbing import describe_exception, encodable, scrub
+from engine_intelligence.scrubbing import describe_exception, encodable, presentable, scrub
 
 MAX_ID_CHARS = 256
 """Bound of an id, in characters: twice what the longest usual kind, a path-like name, takes."""
@@ -120,14 +120,16 @@ def intelligence_failure(error: IntelligenceError) -> IntelligenceFailure:
 class ProviderError(Exception):
     """Raised by a provider, or handed to `ActivitySink.fail`, to say in which way it failed (rule E1).
 
-    `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it. `retry_after_s`
-    is how long the remote side asked to be left alone, in seconds, if it said so.
+    `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it, and in `str` and `repr`.
+    `retry_after_s` is how long the remote side asked to be left alone, in seconds, if it said so.
     """
 
     def __init__(
         self, cause: str, *, reason: FailureReason = "other", retry_after_s: float | None = None
     ) -> None:
-        super().__init__(cause)
+        # What `str`, `repr` and a traceback show is what a realm is told: an SDK's text may have been passed on (rule E2).
+        told: Any = cause
+        super().__init__(scrub(told) if isinstance(told, str) else type(told).__name__)
         self.cause = cause
         self.reason: FailureReason = reason
         self.retry_after_s = retry_after_s
@@ -139,9 +141,11 @@ class SetupError(Exception):
 
     `reason` is a name in kebab-case that programs may test, and the text says what is wrong and what to do
     about it. A Host that cannot start closes its port with both (rule H4); the command line prints the text.
+    What in it looks like a key is replaced by `[...]`: the name that is wrong may be one (rule E2).
     """
 
     def __init__(self, reason: str, message: str) -> None:
+        reason, message = presentable(reason), presentable(message)
         super().__init__(reason, message)
         self.reason = reason
         self.message = message

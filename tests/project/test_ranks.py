@@ -18,6 +18,7 @@ RANKS = [
     [
         "result",
         "failure",
+        "lettering",
         "scrubbing",
         "credentials",
         "activity",

@@ -94,12 +94,13 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
             "bad-factory",
             f"The module of the factory {name!r} raised {describe_exception(error)}. Import it in Python to see where.",
         ) from None
-    factory = getattr(module, function_name, None)
-    if not callable(factory):
-        raise SetupError(
-            "bad-factory", f"The module {module_name!r} has no function {function_name!r}: check the name."
-        )
     try:
+        factory = getattr(module, function_name, None)  # a module may have a `__getattr__` of its own
+        if not callable(factory):
+            raise SetupError(
+                "bad-factory",
+                f"The module {module_name!r} has no function {function_name!r}: check the name.",
+            )
         made: Any = factory()
         candidates: list[Any] = list(made) if hasattr(made, "__iter__") else [made]
     except SetupError:
@@ -129,7 +130,7 @@ def call_factory(name: str) -> list[IntelligenceProvider]:
 def _is_provider(candidate: Any) -> bool:
     try:
         has_id = isinstance(candidate.id, str)
-    except Exception:  # noqa: BLE001 - a border: an object of the user's
+    except BaseException:  # noqa: BLE001 - a border: an object of the user's
         return False
     return has_id and all(
         callable(getattr(candidate, method, None)) for method in ("start", "cancel", "close")

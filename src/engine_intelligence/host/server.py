@@ -14,13 +14,14 @@ from engine_intelligence.contracts import IntelligenceProvider, PortEnded
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.binding import IntelligencePortBinding, bind_intelligence_port
 from engine_intelligence.host.config import HostPlan, plan_host
+from engine_intelligence.host.reporting import keep_secrets_out_of_reports, report
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.ports.host_stream import HostChannel, HostStream
 from engine_intelligence.ports.realm_link import Link
 from engine_intelligence.protocol.bootstrap import HostSource
 from engine_intelligence.protocol.messages import Closed
 from engine_intelligence.runtime import create_intelligence_runtime
-from engine_intelligence.scrubbing import describe_exception
+from engine_intelligence.scrubbing import describe_exception, scrub
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +121,8 @@ async def serve(
     deadlines: Deadlines,
     on_second_signal: Callable[[], None],
 ) -> None:
-    """Be the Host of the realm at the other end of `link`, until either ends."""
+    """Be the Host of the realm at the other end of `link`, until either ends. It has the process for itself."""
+    keep_secrets_out_of_reports()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_unhandled)
     fault: SetupError | None = None
@@ -166,5 +168,5 @@ def _stop_on_signals(
 def _log_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     """Log what no one awaited, by class and scrubbed text: a traceback could show a key (rule E2)."""
     error = context.get("exception")
-    what = describe_exception(error) if isinstance(error, BaseException) else str(context.get("message"))
+    what = report(error) if isinstance(error, BaseException) else scrub(str(context.get("message")))
     _log.error("unhandled in the event loop: %s", what)

@@ -70,11 +70,14 @@ class FactorySource(msgspec.Struct, frozen=True, tag="factory"):
 
 
 class ProviderSource(msgspec.Struct, frozen=True, tag="provider"):
-    """One provider of a kind that the package brings, with its options."""
+    """One provider of a kind that the package brings, with its options, which may hold a key and no `repr` shows."""
 
     kind: str
     provider_id: str
     options: dict[str, object]
+
+    def __repr__(self) -> str:
+        return f"ProviderSource(kind={self.kind!r}, provider_id={self.provider_id!r})"
 
 
 HostSource: TypeAlias = FileSource | FactorySource | ProviderSource

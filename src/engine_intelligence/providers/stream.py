@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, TypeAlias, cast
@@ -28,7 +26,7 @@ from engine_intelligence.contracts import ActivitySink
 from engine_intelligence.conversation import ConversationStore, Turn
 from engine_intelligence.errors import IntelligenceError, ProviderError
 from engine_intelligence.result import Ok, Result
-from engine_intelligence.scrubbing import describe_exception
+from engine_intelligence.scrubbing import describe_exception, where_raised
 
 _log = logging.getLogger(__name__)
 
@@ -139,9 +137,8 @@ class StreamProvider:
         except BaseException as error:  # noqa: BLE001 - a border: also a SystemExit ends one Activity and not the Host (rule P3)
             if not isinstance(error, ProviderError):
                 # For whoever writes the provider: its text is scrubbed here too, but where it was raised is not secret.
-                _log.warning(
-                    "provider %r: %s, raised at %s", self._id, describe_exception(error), _where(error)
-                )
+                where = where_raised(error.__traceback__)
+                _log.warning("provider %r: %s, raised at %s", self._id, describe_exception(error), where)
             sink.fail(error)
 
     async def _stream(self, submission: ActivitySubmission, sink: ActivitySink) -> None:
@@ -183,12 +180,4 @@ def _checked(stream: Any) -> AsyncGenerator[str | Finish, None]:
     raise ProviderError(
         f"the function returned {name}, not an async generator: write it as async def, with yield",
         reason="protocol",
-    )
-
-
-def _where(error: BaseException) -> str:
-    """The last places that an exception came through: file, line and function, without any source text or value."""
-    frames = traceback.extract_tb(error.__traceback__, limit=-3)
-    return " > ".join(
-        f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames
     )

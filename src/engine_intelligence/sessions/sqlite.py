@@ -18,7 +18,7 @@ from pathlib import Path
 from engine_intelligence.activity import SessionRef
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
-from engine_intelligence.scrubbing import encodable
+from engine_intelligence.scrubbing import encodable, presentable, scrub
 
 _log = logging.getLogger(__name__)
 
@@ -218,7 +218,7 @@ class SqliteConversationStore:
             if self._path is not None:
                 self._drop()  # the next use looks at the file anew: it may have been put right
             cause = f"the store of conversations cannot be {what}: {_describe(error)}"
-            _log.warning("%s (%s)", cause, self._path)
+            _log.warning("%s (%s)", scrub(cause), presentable(str(self._path)))
             raise ProviderError(cause, reason="unavailable") from None
 
     def _roll_back(self) -> None:

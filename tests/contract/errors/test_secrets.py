@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import pickle
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
@@ -354,3 +355,18 @@ def test_a_failure_without_a_text_still_says_something() -> None:
     id, sink = scene.begin()
     sink.fail(TimeoutError())
     assert "TimeoutError" in (scene.failure(id).error.detail.cause or "")
+
+
+@canaries
+@pytest.mark.spec("E2")
+def test_a_secret_in_an_error_of_a_provider_is_not_in_what_it_says_of_itself(secret: str, text: str) -> None:
+    seen = Seen()
+    seen.look(ProviderError(text), ProviderError(text).args, [ProviderError(text, reason="auth")])
+    assert seen.holds(secret) == []
+
+
+@pytest.mark.spec("D5")
+def test_an_error_of_a_provider_keeps_its_fields_when_it_is_copied() -> None:
+    error = ProviderError("the key 'zanzibar' is wrong", reason="auth", retry_after_s=2.0)
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.cause, again.reason, again.retry_after_s) == (error.cause, "auth", 2.0)
