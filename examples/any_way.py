@@ -61,8 +61,10 @@ def someone_to_talk_to(*, alone: bool) -> Generator[IntelligenceService]:
     if alone:
         print("in one process")
         service = create_intelligence_runtime(Alone())
-        yield service
-        service.close()
+        try:
+            yield service
+        finally:
+            service.close()
         return
     try:
         host = connect()

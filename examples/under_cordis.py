@@ -39,9 +39,9 @@ def gatekeeper(ctx: Any, config: object) -> Callable[[], object]:
 # --8<-- [end:gatekeeper]
 
 
-async def main() -> None:
+async def main(ctx: Any) -> None:
     # --8<-- [start:load]
-    ctx: Any = Context()
+    # ctx is a cordis_port.Context()
     ctx.inject(["intelligence"], gatekeeper)
 
     with spawn_host("scripted", options={"text": "Well then, you may pass."}) as host:
@@ -60,4 +60,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(Context()), 20))
