@@ -39,9 +39,9 @@ def gatekeeper(ctx: Any, config: object) -> Callable[[], object]:
 # --8<-- [end:gatekeeper]
 
 
+# --8<-- [start:load]
 async def main(ctx: Any) -> None:
-    # --8<-- [start:load]
-    # ctx is a cordis_port.Context()
+    """The game, with its `cordis_port.Context()`."""
     ctx.inject(["intelligence"], gatekeeper)
 
     with spawn_host("scripted", options={"text": "Well then, you may pass."}) as host:
@@ -54,9 +54,11 @@ async def main(ctx: Any) -> None:
             await asyncio.sleep(1 / 60)
         await fiber.dispose()
         assert service.closed
-    # --8<-- [end:load]
     assert ctx.get("intelligence") is None
     print("".join(said))
+
+
+# --8<-- [end:load]
 
 
 if __name__ == "__main__":
