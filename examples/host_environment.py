@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncGenerator
 
-from engine_intelligence import Completed, Ok, Prompt, StreamProvider, spawn_host
+from engine_intelligence import Completed, IntelligencePortClient, Ok, Prompt, StreamProvider, spawn_host
 
 KEY = "GATEKEEPER_API_KEY"
 
@@ -21,27 +21,28 @@ def gatekeeper() -> StreamProvider:
     return StreamProvider("gatekeeper", answer)
 
 
-def ask(environment: dict[str, str]) -> str:
-    """In the game: a Host with this environment, and its answer."""
-    with spawn_host("host_environment:gatekeeper", environment=environment) as host:
-        client = host.client("gatekeeper")
-        assert isinstance(client.submit("Have you got your key?"), Ok)
-        give_up_at = time.monotonic() + 20
-        while not client.closed and time.monotonic() < give_up_at:
-            for event in client.poll():
-                if isinstance(event, Completed):
-                    return event.output
-            time.sleep(1 / 60)
-        raise AssertionError(client.close_reason or "no terminal came")
+def ask(client: IntelligencePortClient) -> str:
+    """In the game: one question, and its answer."""
+    assert isinstance(client.submit("Have you got your key?"), Ok)
+    give_up_at = time.monotonic() + 20
+    while not client.closed and time.monotonic() < give_up_at:
+        for event in client.poll():
+            if isinstance(event, Completed):
+                return event.output
+        time.sleep(1 / 60)
+    raise AssertionError(client.close_reason or "no terminal came")
 
 
 def main() -> None:
     os.environ[KEY] = "as-if-it-had-been-set-before-the-game-was-started"
     # --8<-- [start:environment]
     key = os.environ.pop(KEY, "")  # what the game starts from here on does not inherit it
-    assert ask({**os.environ, KEY: key}) == "I have my key."
-    assert ask(dict(os.environ)) == "I have no key."
+    with spawn_host("host_environment:gatekeeper", environment={**os.environ, KEY: key}) as host:
+        answered = ask(host.client("gatekeeper"))
     # --8<-- [end:environment]
+    assert answered == "I have my key."
+    with spawn_host("host_environment:gatekeeper") as host:
+        assert ask(host.client("gatekeeper")) == "I have no key."
     print("one Host had the key, and the other did not")
 
 

@@ -46,9 +46,8 @@ async def main(ctx: Any) -> None:
 
     with spawn_host("scripted", options={"text": "Well then, you may pass."}) as host:
         service = host.client("scripted")
-        fiber = await ctx.plugin(
-            intelligence_plugin(service)
-        )  # from here on the service belongs to the Fiber
+        fiber = await ctx.plugin(intelligence_plugin(service))
+        # From here on the service belongs to the Fiber.
         while "".join(said) != "Well then, you may pass.":  # here the game runs
             assert not service.closed, service.close_reason
             await asyncio.sleep(1 / 60)
