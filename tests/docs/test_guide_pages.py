@@ -85,8 +85,8 @@ def titled_with_an_example() -> list[tuple[str, str]]:
     ]
 
 
-def test_the_output_of_three_examples_is_shown() -> None:
-    assert len(titled_with_an_example()) == 3
+def test_the_output_of_four_examples_is_shown() -> None:
+    assert len(titled_with_an_example()) == 4
 
 
 @pytest.mark.parametrize(("page", "example"), titled_with_an_example())
