@@ -1,5 +1,6 @@
 """The examples do what they claim, and the pages show them as they are."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -12,7 +13,28 @@ import pytest
 import engine_intelligence
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ["frozen_game", "own_loop", "own_provider", "several_characters", "save_and_load"]
+PROGRAMS = [
+    "frozen_game",
+    "own_loop",
+    "own_provider",
+    "several_characters",
+    "save_and_load",
+    "any_way",
+    "host_environment",
+    "host_crashes",
+    "remembering",
+    "under_cordis",
+]
+
+ANY_WAY = str(ROOT / "examples" / "any_way.py")
+WAYS = {
+    "this game starts a Host": [ANY_WAY],
+    "a Host started this game": [
+        *["-m", "engine_intelligence.cli", "run", "--provider", "scripted", "--"],
+        *[sys.executable, ANY_WAY],
+    ],
+    "in one process": [ANY_WAY, "--alone"],
+}
 
 Blocks = Callable[[str], list[tuple[str, str, str]]]
 
@@ -21,18 +43,37 @@ Blocks = Callable[[str], list[tuple[str, str, str]]]
 def test_an_example_runs_from_any_folder_and_finds_what_it_asserts(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if name == "under_cordis" and importlib.util.find_spec("cordis_port") is None:
+        pytest.skip("cordis-port needs Python 3.12, or is not installed (extra: cordis)")
     monkeypatch.setenv("PYTHONPATH", str(Path(engine_intelligence.__file__).parents[1]))
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / f"{name}.py")],
-        cwd=tmp_path,
+    done = run([str(ROOT / "examples" / f"{name}.py")], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.spec("H2")
+@pytest.mark.parametrize("way", WAYS)
+def test_one_game_runs_in_each_of_three_ways(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "run" in WAYS[way]:
+        pytest.importorskip("typer", reason="needs the extra cli")
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_intelligence.__file__).parents[1]))
+    done = run(WAYS[way], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [way, "The script says this and no more."]
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
-    assert not list(tmp_path.iterdir())
 
 
 def test_every_program_among_the_examples_is_run() -> None:
