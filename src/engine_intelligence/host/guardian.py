@@ -138,6 +138,10 @@ def _wait_for_the_host(watch: _Watch, host_pid: int, grace_s: float, mark: bytes
         watch.wait(None if give_up_at is None else give_up_at - time.monotonic())
         if watch.game_ended and give_up_at is None:
             give_up_at = time.monotonic() + _SHARE_OF_GRACE * grace_s
+            if watch.process_ended:
+                # The connection may be held open by another: a fork of the game, or a game whose launcher was killed.
+                with suppress(ProcessLookupError):
+                    os.kill(host_pid, signal.SIGTERM)
         if give_up_at is not None and time.monotonic() >= give_up_at:
             # Before the Host itself: with it goes what shows who descends from it.
             with suppress(OSError):  # such as a lack of descriptors: the Host has to go all the same
@@ -156,6 +160,8 @@ class _Watch:
         self._game_pid = game_pid
         self._host_pid = host_pid
         self.game_ended = False
+        self.process_ended = False
+        """The game has ended as a process, and not only as the other end of the connection."""
         self.host_ended = False
         self._poll = poll
         self._pump = pump
@@ -180,6 +186,7 @@ class _Watch:
                 self.host_ended = True
             else:
                 self.game_ended = True
+                self.process_ended |= descriptor == self._game
             self._poll.unregister(descriptor)  # what has ended stays ended
         self._look()
 
@@ -201,7 +208,7 @@ class _Watch:
             try:
                 os.kill(self._game_pid, 0)
             except ProcessLookupError:
-                self.game_ended = True
+                self.game_ended = self.process_ended = True
             except PermissionError:
                 pass  # alive, under another user
 

@@ -114,8 +114,8 @@ class HostConnection:
         C6).
 
         The task is done when a Host that this process started is gone and reaped; one that has not ended after
-        `close_grace_s` is killed. A Host that started the game goes on until the game ends, and only the connection is
-        over. In a fork of the game this lets go of the connection, which stays the game's.
+        `close_grace_s` is killed. A Host that started the game ends by itself, and is not
+        waited for. In a fork of the game this lets go of the connection, which stays the game's.
         """
         if self._close_task is None and os.getpid() != self._owner_pid:
             # What a fork of the game inherited is let go of there, and stays the game's.

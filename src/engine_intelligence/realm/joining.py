@@ -119,4 +119,4 @@ class _StarterEnd:
         return PortEnded("host-ended", "The Host ended without a word: it was killed or it crashed.")
 
     def kill(self) -> None:
-        """It goes on until the game ends."""
+        """It ends by itself when the connection is over."""
