@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -197,6 +198,12 @@ class Kinds:
         yield "crashing "
         await asyncio.sleep(0.05)
         ctypes.string_at(0)
+
+    @staticmethod
+    async def digest(prompt: Prompt) -> AsyncGenerator[str, None]:
+        """What shows that the Host has a variable, without telling what it holds."""
+        name = prompt.input.split()[1]
+        yield hashlib.sha256(os.environ[name].encode()).hexdigest()
 
     @staticmethod
     async def look(prompt: Prompt) -> AsyncGenerator[str, None]:

@@ -54,7 +54,7 @@ def run(
     Signals are handed on to the game, and this ends as the game does.
     """
     with plainly():
-        source = _source(provider, config, option)
+        source, deadlines = _source(provider, config, option)
         inherits_socket = _inherits_socket(transport)
         sifted = without_credentials(os.environ, keep=keep or [])
         if sifted.withheld:
@@ -66,6 +66,7 @@ def run(
                 environment=os.environ,
                 game_environment=sifted.environment,
                 inherits_socket=inherits_socket,
+                deadlines=deadlines,
             )
         except SetupError as error:
             if error.reason in _EXIT_CODES:
@@ -75,8 +76,10 @@ def run(
     raise typer.Exit(end_like(code))
 
 
-def _source(provider: str | None, config: Path | None, option: list[str] | None) -> HostSource:
-    """What the Host is to run. What is wrong with it is said here, before the game is started."""
+def _source(
+    provider: str | None, config: Path | None, option: list[str] | None
+) -> tuple[HostSource, Deadlines]:
+    """What the Host is to run, and its deadlines. What is wrong with it is said here, before the game is started."""
     if (provider is None) == (config is None):
         raise ValueError("Say what the Host runs: either --provider NAME or --config FILE.")
     options = parse_options(option or [])
@@ -85,13 +88,14 @@ def _source(provider: str | None, config: Path | None, option: list[str] | None)
     else:
         assert provider is not None
         source = host_source(provider, options=options or None)
+    deadlines = Deadlines()
     if not isinstance(source, FactorySource):  # which is for the Host alone to call
-        plan_host(source, IntelligenceLimits(), Deadlines())
+        deadlines = plan_host(source, IntelligenceLimits(), deadlines).deadlines
     if isinstance(source, ProviderSource) and source.kind == "llama":
         model = source.options.get("model", DEFAULT_MODEL)
         if isinstance(model, str):
             ensure_model(model, Console(stderr=True))
-    return source
+    return source, deadlines
 
 
 def _inherits_socket(transport: str) -> bool:

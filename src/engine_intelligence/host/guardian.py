@@ -6,7 +6,7 @@ that is killed closes nothing. So the Host has a guardian: a fork of itself, mad
 that does nothing but wait.
 
 It waits for the end of the connection and, because a forked sibling of the game can hold that open, for the
-end of the game's process. From either on the Host has `close_grace_s` to end in order; then it is killed.
+end of the game's process. What started both the Host and the game holds a pipe until the game has ended. From either on the Host has `close_grace_s` to end in order; then it is killed.
 When the Host has ended, however it did, the guardian kills what the Host's providers left behind, and ends
 too.
 """
@@ -45,11 +45,18 @@ EXIT_CODE_ABANDONED = 70  # sysexits.h: EX_SOFTWARE. The Host did not end by its
 
 
 def start_guardian(
-    connection: socket.socket | None, game_pid: int, grace_s: float, mark: bytes, diversion: Diversion
+    connection: socket.socket | None,
+    game_pid: int,
+    grace_s: float,
+    mark: bytes,
+    diversion: Diversion,
+    *,
+    lifeline: int | None = None,
 ) -> int | None:
     """Have this process end with the process `game_pid` and with `connection`, and its output drained.
 
-    Where the Host has no connection yet, there is none to wait for, and `game_pid` is what started both. Call it
+    Where the Host has no connection yet, there is none to wait for, and `game_pid` is what started both. `lifeline` is
+    a pipe to it, of which the guardian becomes the only writer; that nobody reads it any more is one more end. Call it
     once, before any thread is started. Returns the process id of the guardian, for `dismiss_guardian`, where there
     is one.
     """
@@ -67,6 +74,7 @@ def start_guardian(
         try:
             _guard(
                 None if connection is None else connection.fileno(),
+                lifeline,
                 game_pid,
                 host_pid,
                 grace_s,
@@ -77,6 +85,8 @@ def start_guardian(
             os._exit(0)
     os.close(diversion.reader)
     os.close(diversion.before)
+    if lifeline is not None:
+        os.close(lifeline)
     return guardian_pid
 
 
@@ -108,7 +118,13 @@ def _dismissed(number: int, frame: object) -> None:
 
 
 def _guard(
-    connection: int | None, game_pid: int, host_pid: int, grace_s: float, mark: bytes, diversion: Diversion
+    connection: int | None,
+    lifeline: int | None,
+    game_pid: int,
+    host_pid: int,
+    grace_s: float,
+    mark: bytes,
+    diversion: Diversion,
 ) -> None:
     os.setsid()  # out of reach of what is meant for the Host's group
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -121,6 +137,8 @@ def _guard(
     pump = OutputPump(poll, diversion.reader, diversion.before)
     try:
         signal.signal(_DISMISSAL, _dismissed)
+        if lifeline is not None:
+            poll.register(lifeline, 0)  # that nobody reads it is told unasked
         _wait_for_the_host(_Watch(poll, pump, connection, game_pid, host_pid), host_pid, grace_s, mark)
         kill_group(host_pid)  # before the game is told and may reap the Host, whose number is then anybody's
         if connection is not None:

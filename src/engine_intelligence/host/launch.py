@@ -54,10 +54,11 @@ def run_game(
     environment: Mapping[str, str],
     game_environment: Mapping[str, str],
     inherits_socket: bool,
+    deadlines: Deadlines,
 ) -> int:
     """Start a Host of `source` in `environment` and the game `command` in `game_environment`, and wait for the game's end.
 
-    Returns the game's exit code, or minus the signal that ended it; hand that to `end_like`. When this returns, the Host
+    `deadlines` are what `source` says of them, or else the defaults. Returns the game's exit code, or minus the signal that ended it; hand that to `end_like`. When this returns, the Host
     has ended, at the latest after `close_grace_s`. Call it in the main thread of a process that has no other.
 
     Raises `SetupError` if the Host does not become ready or the game cannot be started.
@@ -68,7 +69,6 @@ def run_game(
     token = os.urandom(32).hex()
     if inherits_socket:
         game_socket, host_socket = (above_standard_streams(sock) for sock in socket.socketpair())
-    deadlines = Deadlines()
     bootstrap = HostBootstrap(
         connection=ListeningSocket(token) if host_socket is None else InheritedSocket(host_socket.fileno()),
         source=source,
@@ -81,7 +81,8 @@ def run_game(
     try:
         host = HostChild(
             bootstrap,
-            environment=environment,
+            # What led a game to its own Host, if one started this, is not for the providers of another.
+            environment={name: value for name, value in environment.items() if name != PORT_VARIABLE},
             inherits=None if host_socket is None else host_socket.fileno(),
             announces=True,
         )
@@ -117,14 +118,13 @@ def _game_port(host: HostChild, game_socket: socket.socket | None, token: str) -
     """Wait until the Host is sealed, and say where the game finds it."""
     pipe = host.announcements
     assert pipe is not None
-    with pipe:
-        ready = [pipe] if os.name != "posix" else select.select([pipe], [], [], _READY_S)[0]
-        try:
-            announcement = decode_announcement(pipe.readline() if ready else b"")
-        except ValueError as error:
-            raise SetupError(
-                "host-not-started", f"The Host did not become ready: {error}. What it printed may say why."
-            ) from None
+    ready = [pipe] if os.name != "posix" else select.select([pipe], [], [], _READY_S)[0]
+    try:
+        announcement = decode_announcement(pipe.readline() if ready else b"")
+    except ValueError as error:
+        raise SetupError(
+            "host-not-started", f"The Host did not become ready: {error}. What it printed may say why."
+        ) from None
     if game_socket is not None:
         found = os.fstat(game_socket.fileno())
         return GamePort(
@@ -182,8 +182,13 @@ class _Game:
         return code
 
     def _pass_on(self, number: int, *, from_terminal: bool) -> None:
-        """Hand a signal on, unless the terminal sent it to the whole group, the game included."""
-        if number != signal.SIGCHLD and not from_terminal and self._process.poll() is None:
+        """Hand a signal on, unless the terminal sent it to the whole group, the game included.
+
+        A hang-up it tells the leader of the session alone, which the launcher is in a terminal window of its own.
+        """
+        if from_terminal and not (number == signal.SIGHUP and os.getsid(0) == os.getpid()):
+            return
+        if number != signal.SIGCHLD and self._process.poll() is None:
             self._process.send_signal(number)
 
     def _wait_for_a_moment(self) -> None:
@@ -203,6 +208,9 @@ def _in_foreground() -> bool:
 
 def _end(host: HostChild, grace_s: float) -> None:
     """The game has ended: the Host ends in order, or is killed after its grace."""
+    if host.announcements is not None:
+        # Which is how the Host's guardian learns that the grace has begun: it kills what the Host has started as well.
+        host.announcements.close()
     if host.exit_code() is None:
         host.stop()
     give_up_at = time.monotonic() + grace_s

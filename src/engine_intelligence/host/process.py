@@ -53,17 +53,21 @@ def main() -> Never:
     bootstrap = decode_bootstrap(text)
     _yield_processor()  # before there is a second thread or process, each of which inherits it
     open_standard_streams()
+    lifeline: int | None = None
     try:
         entrance = _enter(bootstrap.connection)
         if bootstrap.sealed:
             seal_process()  # before the game is started, which the one who reads this does
             os.write(1, encode_announcement(Announcement(entrance.port)))
+            lifeline = os.dup(1)  # it reads on until the game has ended
     except OSError:
         sys.exit(_EXIT_UNAVAILABLE)  # the game has ended already, and there is nobody to tell
     mark = mark_descendants()
     diversion = prepare_diversion()
     grace_s = bootstrap.deadlines.close_grace_s
-    guardian_pid = start_guardian(entrance.connected, bootstrap.parent_pid, grace_s, mark, diversion)
+    guardian_pid = start_guardian(
+        entrance.connected, bootstrap.parent_pid, grace_s, mark, diversion, lifeline=lifeline
+    )
     divert_standard_streams(diversion)
     logging.basicConfig(
         level=logging.WARNING, format="engine-intelligence host: %(levelname)s: %(name)s: %(message)s"

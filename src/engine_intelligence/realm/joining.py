@@ -73,7 +73,7 @@ def _inherited(descriptor: int, socket_id: tuple[int, int] | None) -> socket.soc
         if not stat.S_ISSOCK(found.st_mode) or socket_id != (found.st_dev, found.st_ino):
             raise OSError
         sock = socket.socket(fileno=descriptor)
-    except OSError:
+    except (OSError, OverflowError):  # the latter for what is no number of a descriptor
         raise SetupError(
             "port-lost",
             "The port of the Host did not reach this game: what stands between them, such as a script that starts the game, "
@@ -84,15 +84,19 @@ def _inherited(descriptor: int, socket_id: tuple[int, int] | None) -> socket.soc
 
 
 def _introduced(port: int, token: str) -> socket.socket:
+    sock: socket.socket | None = None
     try:
-        sock = socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_TIMEOUT_S)
-    except OSError:
+        sock = above_standard_streams(
+            socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_TIMEOUT_S)
+        )
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.sendall(encode_frame(CONTROL_CHANNEL, encode_msgpack(Introduction(token))))
+    except (OSError, OverflowError):  # the latter for what is no number of a port
+        if sock is not None:
+            sock.close()
         raise SetupError(
             "port-lost", "The Host that started this game cannot be reached: it has ended."
         ) from None
-    sock = above_standard_streams(sock)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.sendall(encode_frame(CONTROL_CHANNEL, encode_msgpack(Introduction(token))))
     return sock
 
 
