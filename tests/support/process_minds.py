@@ -134,6 +134,13 @@ class Kinds:
             yield text
 
     @staticmethod
+    async def blocking_stranger(prompt: Prompt) -> AsyncGenerator[str, None]:
+        child = await asyncio.create_subprocess_exec("sleep", "3600", env={}, start_new_session=True)
+        yield f"{child.pid} "
+        await asyncio.sleep(0.05)
+        block()
+
+    @staticmethod
     async def bulk(prompt: Prompt) -> AsyncGenerator[str, None]:
         """One text, nearly as large as may be: several of them do not fit into a connection that nobody reads."""
         yield "b" * 60_000

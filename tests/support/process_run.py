@@ -41,10 +41,10 @@ def game(plan: RunPlan) -> list[str]:
     return [sys.executable, "-m", "support.process_run_games", msgspec.json.encode(plan).decode()]
 
 
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment in which the modules of the tests are found."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
-    return {**os.environ, "PYTHONPATH": path, **(more or {})}
+def environment(more: Mapping[str, str] | None = None, first_on_path: Path | None = None) -> dict[str, str]:
+    """An environment in which the modules of the tests are found, and before them those in `first_on_path`."""
+    path = [first_on_path, TESTS, TESTS.parent / "src"]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(each) for each in path if each), **(more or {})}
 
 
 class Run:
@@ -58,13 +58,14 @@ class Run:
         transport: Transport = "auto",
         options: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
+        first_on_path: Path | None = None,
         terminal: int | None = None,
         prepare: Callable[[], None] | None = None,
     ) -> None:
         """Its standard streams are pipes, but for a `terminal`, which `prepare` may make the controlling one."""
         self.process = subprocess.Popen(
             [*MODULE, "--config", str(config), "--transport", transport, *options, "--", *command],
-            env=environment(variables),
+            env=environment(variables, first_on_path),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -104,11 +105,22 @@ class Run:
         """Send a signal to the launcher alone."""
         self.process.send_signal(number)
 
+    def tell(self, text: str) -> None:
+        """Give the game something to read on its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
     def finish(self) -> int:
         """Have the game end, and wait for the launcher's end. Returns its exit code, or minus a signal."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        self.end_input()
         return self.code()
+
+    def end_input(self) -> None:
+        """Have the game end, whenever it comes to it."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+            self.process.stdin = None
 
     def code(self) -> int:
         """Wait for the launcher's end. Returns its exit code, or minus a signal."""

@@ -78,7 +78,10 @@ def main(plan: RunPlan, arguments: list[str]) -> None:
     child: dict[str, list[str]] = {}
     if plan.looks_around:
         ran = subprocess.run(
-            [sys.executable, "-S", "-E", "-c", LOOK_AROUND], close_fds=False, stdout=subprocess.PIPE, check=True
+            [sys.executable, "-S", "-E", "-c", LOOK_AROUND],
+            close_fds=False,
+            stdout=subprocess.PIPE,
+            check=True,
         )
         child = json.loads(ran.stdout)
     say(Line(game=os.getpid(), launcher=os.getppid(), host=host, text=text, names=names, child=child))
