@@ -63,7 +63,7 @@ def say(line: Line) -> None:
     os.write(1, msgspec.json.encode(line) + b"\n")  # also from a signal's handler
 
 
-def main(plan: RunPlan, arguments: list[str]) -> None:
+def main(plan: RunPlan) -> None:
     for name in RECORDED:
         signal.signal(getattr(signal, name), lambda number, _: say(Line(signal=signal.Signals(number).name)))
     client: IntelligencePortClient | None = None
@@ -121,4 +121,4 @@ def go_on(client: IntelligencePortClient | None) -> None:
 
 
 if __name__ == "__main__":
-    main(msgspec.json.decode(sys.argv[1], type=RunPlan), sys.argv[2:])
+    main(msgspec.json.decode(sys.argv[1], type=RunPlan))

@@ -6,9 +6,10 @@ that is killed closes nothing. So the Host has a guardian: a fork of itself, mad
 that does nothing but wait.
 
 It waits for the end of the connection and, because a forked sibling of the game can hold that open, for the
-end of the game's process. What started both the Host and the game holds a pipe until the game has ended. From either on the Host has `close_grace_s` to end in order; then it is killed.
-When the Host has ended, however it did, the guardian kills what the Host's providers left behind, and ends
-too.
+end of the game's process. Where a launcher started both, which holds a pipe until the game has ended, it waits
+for the end of that too. From the first of these on the Host has `close_grace_s` to end in order; then it is
+killed. When the Host has ended, however it did, the guardian kills what the Host's providers left behind, and
+ends too.
 """
 
 from __future__ import annotations

@@ -58,8 +58,9 @@ def run_game(
 ) -> int:
     """Start a Host of `source` in `environment` and the game `command` in `game_environment`, and wait for the game's end.
 
-    `deadlines` are what `source` says of them, or else the defaults. Returns the game's exit code, or minus the signal that ended it; hand that to `end_like`. When this returns, the Host
-    has ended, at the latest after `close_grace_s`. Call it in the main thread of a process that has no other.
+    `deadlines` are those that `source` names, or else the defaults. Returns the game's exit code, or minus the signal
+    that ended it; hand that to `end_like`. When this returns, the Host has ended, at the latest after `close_grace_s`.
+    Call it in the main thread of a process that has no other.
 
     Raises `SetupError` if the Host does not become ready or the game cannot be started.
     """
