@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from engine_intelligence.cli import run as module
 from engine_intelligence.cli.app import app
+from engine_intelligence.limits import Deadlines
 
 pytestmark = pytest.mark.spec("H2")
 
@@ -24,8 +25,8 @@ class StartedError(Exception):
 
 @pytest.fixture(autouse=True)
 def nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run_game(*_: object, **__: object) -> Never:
-        raise StartedError
+    def run_game(*_: object, deadlines: Deadlines, **__: object) -> Never:
+        raise StartedError(deadlines.close_grace_s)
 
     monkeypatch.setattr(module, "run_game", run_game)
 
@@ -65,6 +66,14 @@ def test_what_is_wrong_is_told_in_words_and_nothing_is_started(
     assert not isinstance(done.exception, StartedError)
     assert words in done.stderr
     assert done.exit_code == exit_code
+
+
+def test_the_grace_is_that_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "host.toml"
+    file.write_text('[deadlines]\nclose_grace_s = 0.25\n[providers.aldric]\nkind = "scripted"\n')
+    done = invoke("--config", str(file), *GAME)
+    assert isinstance(done.exception, StartedError)
+    assert done.exception.args == (0.25,)
 
 
 @pytest.mark.parametrize(

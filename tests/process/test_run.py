@@ -13,6 +13,7 @@ from support.process_minds import STAGE_VARIABLE
 from support.process_run import Run, game, give_privileges_up, host_file, until_gone
 from support.process_run_games import RunPlan
 
+from engine_intelligence.protocol.bootstrap import PORT_VARIABLE
 from engine_intelligence.realm.spawning import Transport
 
 SECRET = {
@@ -151,6 +152,17 @@ def test_a_process_that_the_game_starts_inherits_neither_the_port_nor_the_way_to
     assert kept == []
     assert line.child["sockets"] == []
     assert line.child["names"] == line.names
+
+
+@linux
+@pytest.mark.spec("H2")
+def test_the_way_to_another_host_is_not_handed_on_to_what_a_provider_starts(tmp_path: Path) -> None:
+    # As where a game that a Host started is a launcher itself.
+    variables = {PORT_VARIABLE: "the way to another"}
+    with Run(host_file(tmp_path), game(RunPlan(input="look")), variables=variables) as run:
+        seen = json.loads(run.line().text)
+        run.finish()
+    assert PORT_VARIABLE not in json.dumps([seen["environment"], seen["child_environment"]])
 
 
 # The seal
