@@ -39,6 +39,10 @@ def test_what_is_right_would_be_started() -> None:
     assert isinstance(invoke(*SCRIPTED, *GAME).exception, StartedError)
 
 
+def test_what_follows_the_command_is_the_game_s_also_without_the_dashes() -> None:
+    assert isinstance(invoke(*SCRIPTED, "python", "game.py", "--transport", "pigeon").exception, StartedError)
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [

@@ -14,6 +14,9 @@ from support.process_run import Run, game, give_privileges_up, host_file, until_
 from support.process_run_games import RunPlan
 
 from engine_intelligence.protocol.bootstrap import PORT_VARIABLE
+from engine_intelligence.protocol.codec import encode_msgpack
+from engine_intelligence.protocol.framing import CONTROL_CHANNEL, encode_frame
+from engine_intelligence.protocol.messages import Introduction
 from engine_intelligence.realm.spawning import Transport
 
 SECRET = {
@@ -212,18 +215,19 @@ def test_a_stranger_at_the_host_s_door_is_dropped_and_harms_nothing(tmp_path: Pa
     ) as run:
         door = json.loads(run.line().text)["connection"]
         everything = run.processes()
-        for said in (b"", b"\0" * 64, b"GET / HTTP/1.1\r\n\r\n"):
+        guess = encode_frame(CONTROL_CHANNEL, encode_msgpack(Introduction("0" * len(door["token"]))))
+        for said in (guess, b"\0" * 64, b"GET / HTTP/1.1\r\n\r\n"):
             with socket.create_connection(("127.0.0.1", door["port"]), timeout=20.0) as stranger:
                 stranger.sendall(said)
-                stranger.shutdown(socket.SHUT_WR)
-                assert _rest(stranger) == b""
+                assert rest(stranger) == b""
         assert door["token"] not in " ".join(" ".join(each.cmdline()) for each in everything)
         run.tell("go on\n")
         assert run.line().text == "after the stranger "
         run.finish()
 
 
-def _rest(stranger: socket.socket) -> bytes:
+def rest(stranger: socket.socket) -> bytes:
+    """What it is told before it is dropped."""
     try:
         return stranger.recv(1)
     except ConnectionResetError:
