@@ -72,8 +72,13 @@ def test_a_ctrl_c_in_the_terminal_reaches_the_game_once_and_not_the_host(tmp_pat
     try:
         with Run(host_file(tmp_path), game(TALKS), terminal=terminal, prepare=terminal_of(terminal)) as run:
             host = run.line().host
+            # The launcher gets to it later than the game, or two could come as one.
+            run.send(signal.SIGSTOP)
+            launcher = psutil.Process(run.pid)
+            until(lambda: launcher.status() == psutil.STATUS_STOPPED, "the stop of the launcher")
             os.write(master, b"\x03")
             assert run.line() == Line(signal="SIGINT")
+            run.send(signal.SIGCONT)
             assert signals_up_to_the_fence(run) == []
             assert host is not None
             assert psutil.Process(host).status() != psutil.STATUS_ZOMBIE
