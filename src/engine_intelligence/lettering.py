@@ -24,7 +24,7 @@ _MAX_PARTS = 6
 _NAMES_TEXT = (
     "aiohttp args argv async asyncio await cpus ctx cuda eacces econnaborted econnrefused econnreset eexist "
     "ehostunreach enoent enotfound epipe errno etimedout ggml gguf gib gpus grpc html http httpcore https httpx init "
-    "json jsonl kib kwargs llama llamacpp llms mib msgpack msgspec mypy numpy oauth openai posix pypi pytest python "
+    "json jsonl kib kwargs llama llamacpp llms loopback mib msgpack msgspec mypy numpy oauth openai posix pypi pytest python "
     "qwen regex repr rocm rpc scipy sdk smollm sqlite sqlstate ssl stderr stdin stdout stt subprocess tib toml tts "
     "utf uuid vram xdg xllamacpp yaml"
 )

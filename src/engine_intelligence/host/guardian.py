@@ -153,14 +153,16 @@ def _guard(
 
 def _wait_for_the_host(watch: _Watch, host_pid: int, grace_s: float, mark: bytes) -> None:
     give_up_at: float | None = None
+    told = False
     while not watch.host_ended:
         watch.wait(None if give_up_at is None else give_up_at - time.monotonic())
         if watch.game_ended and give_up_at is None:
             give_up_at = time.monotonic() + _SHARE_OF_GRACE * grace_s
-            if watch.process_ended:
-                # The connection may be held open by another: a fork of the game, or a game whose launcher was killed.
-                with suppress(ProcessLookupError):
-                    os.kill(host_pid, signal.SIGTERM)
+        if watch.process_ended and not watch.connection_ended and not told:
+            # The connection is held open by another: a fork of the game, or a game whose launcher was killed.
+            told = True
+            with suppress(ProcessLookupError):
+                os.kill(host_pid, signal.SIGTERM)
         if give_up_at is not None and time.monotonic() >= give_up_at:
             # Before the Host itself: with it goes what shows who descends from it.
             with suppress(OSError):  # such as a lack of descriptors: the Host has to go all the same
@@ -181,9 +183,12 @@ class _Watch:
         self.game_ended = False
         self.process_ended = False
         """The game has ended as a process, and not only as the other end of the connection."""
+        self.connection_ended = False
+        """The Host sees that by itself."""
         self.host_ended = False
         self._poll = poll
         self._pump = pump
+        self._connection = connection
         self._game = self._host = -1
         if sys.platform == "linux":
             if connection is not None:
@@ -206,6 +211,7 @@ class _Watch:
             else:
                 self.game_ended = True
                 self.process_ended |= descriptor == self._game
+                self.connection_ended |= descriptor == self._connection
             self._poll.unregister(descriptor)  # what has ended stays ended
         self._look()
 
