@@ -10,7 +10,7 @@ import psutil
 import pytest
 from support.process_marks import until
 from support.process_minds import STAGE_VARIABLE
-from support.process_run import Run, game, give_privileges_up, host_file, until_gone
+from support.process_run import Run, game, give_privileges_up, has_ended, host_file, until_gone
 from support.process_run_games import RunPlan
 
 from engine_intelligence.protocol.bootstrap import PORT_VARIABLE
@@ -261,12 +261,13 @@ def test_a_game_that_closes_its_connection_and_goes_on_is_waited_for(
 
 @pytest.mark.spec("H2", "B4", "H5")
 @pytest.mark.parametrize("factory", ["hangs_in_close", "blocks_in_close", "deaf"])
-def test_a_launcher_ends_though_a_provider_hangs(factory: str, tmp_path: Path) -> None:
+def test_a_launcher_ends_though_a_provider_hangs_and_after_its_host(factory: str, tmp_path: Path) -> None:
     plan = RunPlan(input="talk", completes=False, exit_code=7)
     with Run(host_file(tmp_path, factory), game(plan)) as run:
-        run.line()
+        host = psutil.Process(run.line().host)
         everything = run.processes()
         assert run.finish() == 7
+        assert has_ended(host)
         until_gone(everything)
 
 
