@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 EVERYTHING = ["cordis", "dev", "play", "test"]
+TESTS_AT_ONCE = (os.cpu_count() or 1) + 1
 HELP = """commands (what follows one is passed on):
   play [args]         play the example scene; --headless for a terminal without a window
   test [pytest args]  run the tests
@@ -66,7 +67,9 @@ def play(venv: Path, args: "list[str]") -> int:
 
 
 def test(venv: Path, args: "list[str]") -> int:
-    return run([prepare(venv, EVERYTHING), "-m", "pytest", *args])
+    # All of them take their time mostly with waiting for processes; a few that somebody asks for need no company.
+    at_once = [] if args else ["-n", str(TESTS_AT_ONCE), "--dist", "loadgroup"]
+    return run([prepare(venv, EVERYTHING), "-m", "pytest", *at_once, *args])
 
 
 def check(venv: Path, args: "list[str]") -> int:
