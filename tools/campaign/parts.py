@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from campaign import simulation
+from campaign import kills, simulation
 
 
 class Part(Protocol):
@@ -26,5 +26,5 @@ class Part(Protocol):
         ...
 
 
-# To come, in this order: kills, costs, closing, cycles, soak, fuzzing.
-PARTS: tuple[Part, ...] = (simulation,)
+# To come, in this order: costs, closing, cycles, soak, fuzzing.
+PARTS: tuple[Part, ...] = (simulation, kills)
