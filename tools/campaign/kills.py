@@ -45,7 +45,16 @@ def violations(record: dict[str, Any]) -> int:
 
 
 def table(record: dict[str, Any]) -> str:
-    head = ("killed while text streams", "kills", "processes left", "from the kill to", "p50", "p90", "p99", "max")
+    head = (
+        "killed while text streams",
+        "kills",
+        "processes left",
+        "from the kill to",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+    )
     body: list[list[str]] = []
     for transport, group in record["game_killed"].items():
         body.append(line(f"the game, {transport}", group, "the last process gone"))

@@ -25,7 +25,7 @@ class Tempers:
 
     @staticmethod
     async def power(prompt: Prompt) -> AsyncGenerator[str, None]:
-        """Native code that keeps the interpreter lock for longer than anyone waits: a power of hundreds of millions of digits."""
+        """Native code that keeps the interpreter lock for longer than anyone waits: a power of 800 million digits."""
         yield "reckoning "
         await asyncio.sleep(0.05)
         tell_stage()

@@ -14,7 +14,7 @@ TOOLS = Path(__file__).parents[1]
 SAID_CHARS = 300
 
 
-class NotHere(Exception):  # noqa: N818 - it is no error: the part needs what this system does not have
+class NotHere(Exception):
     """Why a part, or a piece of one, cannot run on this system."""
 
 
