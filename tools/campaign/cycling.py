@@ -4,7 +4,7 @@ import asyncio
 import gc
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from support.process_marks import PATIENCE_S
@@ -75,7 +75,7 @@ class Account:
             "traced_bytes_per_cycle": round(self._slope(self._traced), 2),
         }
 
-    def _slope(self, values: array[float]) -> float:
+    def _slope(self, values: Sequence[float]) -> float:
         return slope([(place * self._every, value) for place, value in enumerate(values)])
 
     def _held(self) -> Census:
