@@ -14,8 +14,16 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
 
-from campaign.page import PAGE, circumstances, read_records, with_tables, write_records  # noqa: E402 - as above
+from campaign.page import (  # noqa: E402 - the path is set above
+    PAGE,
+    RECORD,
+    circumstances,
+    read_records,
+    with_tables,
+    write_records,
+)
 from campaign.parts import PARTS, Part  # noqa: E402 - the path is set above
+from campaign.workers import NotHere  # noqa: E402 - as above
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for part in PARTS:
             if part.NAME in arguments.only:
                 carry_out(part, arguments.scale)
-    records = read_records()
+    records = read_records(RECORD)
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), records, PARTS), encoding="utf-8")
     bad = 0
     for part in PARTS:
@@ -53,11 +61,16 @@ def carry_out(part: Part, scale: float) -> None:
     """Run a part and record it at once, so that nothing is lost if a later one breaks."""
     print(f"== {part.NAME}", flush=True)
     began = time.monotonic()
-    found = part.run(scale)
+    try:
+        found = part.run(scale)
+    except NotHere as reason:
+        print(f"not run: {reason}")
+        return
     record = {**circumstances(time.monotonic() - began, scale), **found}
     order = [other.NAME for other in PARTS]
-    records = {**read_records(), part.NAME: record}
-    write_records({name: records[name] for name in sorted(records, key=lambda name: place(name, order))})
+    records = {**read_records(RECORD), part.NAME: record}
+    ordered = sorted(records, key=lambda name: place(name, order))
+    write_records({name: records[name] for name in ordered}, RECORD)
     print(part.table(record), flush=True)
 
 

@@ -3,10 +3,10 @@
 from datetime import date
 
 import pytest
-from campaign.page import PAGE, read_records, with_tables
+from campaign.page import PAGE, RECORD, read_records, with_tables
 from campaign.parts import PARTS, Part
 
-RECORDS = read_records()
+RECORDS = read_records(RECORD)
 RECORDED = [part for part in PARTS if part.NAME in RECORDS]
 each_recorded = pytest.mark.parametrize("part", RECORDED, ids=[part.NAME for part in RECORDED])
 

@@ -49,9 +49,9 @@ class LastOf:
             except ProcessLookupError:
                 continue
 
-    def wait(self) -> tuple[float, int]:
+    def wait(self, patience_s: float = PATIENCE_S) -> tuple[float, int]:
         """The moment at which the last one was gone, and how many were left when patience ended; those are killed."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + patience_s
         poll = select.poll()
         for descriptor in self._descriptors:
             poll.register(descriptor, select.POLLIN)

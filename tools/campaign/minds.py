@@ -33,10 +33,10 @@ class Tempers:
 
     @staticmethod
     async def stubborn(prompt: Prompt) -> AsyncGenerator[str, None]:
-        """It takes no cancel for an answer, for a minute."""
+        """It takes no cancel for an answer, for ten seconds."""
         yield "stubborn "
         tell_stage()
-        for _ in range(600):
+        for _ in range(100):
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0.1)
 
@@ -48,7 +48,8 @@ class Tempers:
 
     @staticmethod
     async def refused(prompt: Prompt) -> AsyncGenerator[str, None]:
-        raise RuntimeError("it broke before the first word")
+        if prompt.input:
+            raise RuntimeError("it broke before the first word")
         yield "never"
 
     @staticmethod

@@ -43,7 +43,7 @@ def commit() -> str | None:
     return found.stdout.strip() or None if found.returncode == 0 else None
 
 
-def read_records(path: Path = RECORD) -> dict[str, Record]:
+def read_records(path: Path) -> dict[str, Record]:
     """What is recorded, by the names of the parts."""
     if not path.exists():
         return {}
@@ -51,7 +51,7 @@ def read_records(path: Path = RECORD) -> dict[str, Record]:
     return records
 
 
-def write_records(records: dict[str, Record], path: Path = RECORD) -> None:
+def write_records(records: dict[str, Record], path: Path) -> None:
     path.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
 
 

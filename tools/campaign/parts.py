@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from campaign import kills, simulation
+from campaign import closing, costs, cycles, kills, simulation, soak
 
 
 class Part(Protocol):
@@ -14,7 +14,10 @@ class Part(Protocol):
         ...
 
     def run(self, scale: float) -> dict[str, Any]:
-        """Do it, in bounded time, and return what was found as plain JSON, with the key `seeds`. 1.0 is the full campaign."""
+        """Do it, in bounded time, and return what was found as plain JSON, with the key `seeds`. 1.0 is the full campaign.
+
+        Raises `NotHere` where the system has not what it takes.
+        """
         ...
 
     def table(self, record: dict[str, Any]) -> str:
@@ -26,5 +29,5 @@ class Part(Protocol):
         ...
 
 
-# To come, in this order: costs, closing, cycles, soak, fuzzing.
-PARTS: tuple[Part, ...] = (simulation, kills)
+# The last place is that of fuzzing.
+PARTS: tuple[Part, ...] = (simulation, kills, costs, closing, cycles, soak)

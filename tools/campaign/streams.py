@@ -6,7 +6,14 @@ from collections.abc import Callable
 from simulation.ledger import RealmLedger, Violation
 from support.process_marks import PATIENCE_S
 
-from engine_intelligence import ActivityRef, IntelligenceEvent, IntelligencePortClient, Ok, TextDelta
+from engine_intelligence import (
+    ActivityRef,
+    IntelligenceEvent,
+    IntelligencePortClient,
+    Ok,
+    SessionRef,
+    TextDelta,
+)
 
 
 class Watched:
@@ -17,9 +24,9 @@ class Watched:
         self.ledger = RealmLedger(client.limits)
         self.wrong: list[str] = []
 
-    def submit(self, input: str) -> ActivityRef | None:
+    def submit(self, input: str, session: SessionRef | None = None) -> ActivityRef | None:
         """Submit. What is refused is wrong, and gives `None`."""
-        result = self.client.submit(input)
+        result = self.client.submit(input, session)
         if not isinstance(result, Ok):
             self.wrong.append(f"refused: {result.error.code}")
             return None
@@ -31,6 +38,11 @@ class Watched:
         events = self.client.poll()
         self._checked(lambda: self.ledger.polled(events, self.client.limits.max_poll_events))
         return events
+
+    def forget(self, activity_id: str) -> None:
+        """Keep nothing of what has ended. Whatever still comes of it is wrong, as it is of what was never accepted."""
+        for kept in (self.ledger.accepted, self.ledger.accepted_at, self.ledger.cancelled):
+            kept.pop(activity_id, None)
 
     def play(self, seconds: float, *, pause_s: float) -> None:
         """Poll until there is text, and for so long after it. Text that never comes is wrong."""
