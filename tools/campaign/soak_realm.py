@@ -61,7 +61,7 @@ class Soak:
         while (now := time.monotonic()) < end:
             self._fill(now)
             self._frame(now)
-            self.trend.sample(now, resident_kb(), self._connection.pid)
+            self.trend.sample(now, resident_kb(), self.connection.pid)
         end = time.monotonic() + END_BY_S
         while self._ongoing and (now := time.monotonic()) < end:
             self._frame(now)
@@ -71,18 +71,18 @@ class Soak:
         self._resume()
         self._check_all()
         last = LastOf(self._mark)
-        self._connection.close().wait(PATIENCE_S)
+        self.connection.close().wait(PATIENCE_S)
         return last.wait()[1]
 
     def _connect(self) -> None:
         self.hosts += 1
-        self._connection: HostConnection = spawn_host(
+        self.connection: HostConnection = spawn_host(
             "campaign.minds:mind",
             transport=self._transport,
             environment=self._mark.environment,
             deadlines=SOAK_DEADLINES,
         )
-        self._watched = Watched(self._connection.client(MIND))
+        self._watched = Watched(self.connection.client(MIND))
 
     def _frame(self, now: float) -> None:
         self._cancel_due(now)
@@ -123,16 +123,16 @@ class Soak:
 
     def _strike(self, what: str, now: float) -> None:
         if what == "stop" and self._go_on_at is None:
-            os.kill(self._connection.pid, signal.SIGSTOP)
+            os.kill(self.connection.pid, signal.SIGSTOP)
             self._go_on_at = now + self._moments.uniform(0.02, LONGEST_STOP_S)
         elif what == "kill":
-            os.kill(self._connection.pid, signal.SIGKILL)
+            os.kill(self.connection.pid, signal.SIGKILL)
             self._go_on_at = None
             self._until_lost()
 
     def _resume(self) -> None:
         if self._go_on_at is not None:
-            os.kill(self._connection.pid, signal.SIGCONT)
+            os.kill(self.connection.pid, signal.SIGCONT)
             self._go_on_at = None
 
     def _cancel_due(self, now: float) -> None:
@@ -178,7 +178,7 @@ class Soak:
     def _again(self) -> None:
         self._check_all()
         self._ongoing.clear()
-        self._connection.close().wait(PATIENCE_S)
+        self.connection.close().wait(PATIENCE_S)
         self._connect()
 
     def _check_all(self) -> None:
