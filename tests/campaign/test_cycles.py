@@ -19,7 +19,7 @@ def traced() -> Iterator[None]:
 
 
 def counted(cycle: Callable[[], object], *, count: int = 600, said: str = SAID) -> dict[str, Any]:
-    account = Account(count)
+    account = Account(count, samples=5)
     for number in account.cycles():
         cycle()
         account.check(said, number)

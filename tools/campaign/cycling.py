@@ -32,12 +32,12 @@ MOST_RESIDENT_KB_PER_1000_CYCLES = 256
 class Account:
     """Counts while cycles go on: what is held before the first and after the last, and the memory in between."""
 
-    def __init__(self, cycles: int, *, tasks: bool = False) -> None:
-        """With `tasks` the tasks of the running event loop are counted too."""
+    def __init__(self, cycles: int, *, tasks: bool = False, samples: int = SAMPLES) -> None:
+        """With `tasks` the tasks of the running event loop are counted too. Memory is looked at `samples` times."""
         self._cycles = cycles
         self._tasks = tasks
         self._before: Census = {}
-        self._every = max(1, cycles // SAMPLES)
+        self._every = max(1, cycles // samples)
         # Made beforehand, so that what is measured does not grow by the measuring.
         self._resident = array("d", bytes(8 * -(-cycles // self._every)))
         self._traced = array("d", bytes(8 * -(-cycles // self._every)))

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,8 @@ class Watch:
     inside: str = ""
     """The name of the call of the game; empty between two of them."""
     seen: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
+    entered: Counter[str] = field(default_factory=Counter[str])
+    """How often each call of the game was entered, whether or not it asked anything of the system."""
     could_wait: list[str] = field(default_factory=list[str])
     _never_block: set[str] = field(default_factory=set[str])
     _last: str = ""
@@ -73,6 +76,7 @@ class Watch:
             if f'"{MARK}' in call.arguments:
                 name = call.arguments.partition(MARK)[2].partition('"')[0]
                 self.inside = "" if name == "end" else name
+                self.entered[self.inside] += 1
             elif self.inside:
                 self._note(call)
             self._last = call.name
