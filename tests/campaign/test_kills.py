@@ -71,6 +71,10 @@ def test_a_gap_in_the_numbers_of_events_is_noticed(monkeypatch: pytest.MonkeyPat
     watched = Watched(rig.client)
     started = watched.submit("hello")
     assert started is not None
-    monkeypatch.setattr(IntelligencePortClient, "poll", lambda _: [TextDelta(started.id, 2, "a")])
+
+    def poll(client: IntelligencePortClient) -> list[TextDelta]:
+        return [TextDelta(started.id, 2, "a")]
+
+    monkeypatch.setattr(IntelligencePortClient, "poll", poll)
     watched.poll()
     assert [what.split(":")[0] for what in watched.wrong] == ["I3"]

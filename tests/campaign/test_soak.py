@@ -104,7 +104,10 @@ def test_a_host_that_is_lost_though_nobody_killed_it_is_found(hard_game: Soak) -
 
 
 def test_a_broken_expectation_is_found(hard_game: Soak, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("campaign.soaking.steady_words", lambda _: ["something else"])
+    def other_words(input: str) -> list[str]:
+        return ["something else"]
+
+    monkeypatch.setattr("campaign.soaking.steady_words", other_words)
     hard_game.play(0.5)
     assert any("ended with completed" in what for what in hard_game.wrong)
 

@@ -35,7 +35,7 @@ def run(scale: float) -> dict[str, Any]:
     """Play a game in a process of its own for each state and way: first to time its calls, and then to trace them."""
     need_linux()
     timed, traced = max(10, round(TIMED * scale)), max(10, round(TRACED * scale))
-    pairs = [(state, transport) for state in STATES for transport in TRANSPORTS]
+    pairs: list[tuple[str, Transport]] = [(state, transport) for state in STATES for transport in TRANSPORTS]
     return {
         "seeds": "none",
         "times": [

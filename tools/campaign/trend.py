@@ -60,7 +60,7 @@ class Trend:
         hosts = [samples.taken() for samples in self._hosts.values()]
         return {
             "game_memory": course(self._game.taken()),
-            "host_memory": course(max(hosts, key=len, default=[])),
+            "host_memory": course(max(hosts, key=len) if hosts else []),
         }
 
 
