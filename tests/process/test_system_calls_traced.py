@@ -10,7 +10,7 @@ from campaign.costs_realm import CALLS, MARK
 from campaign.tracing import Watch, read_trace, tracer
 from campaign.workers import Worker
 
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="system calls are traced on Linux"),

@@ -21,7 +21,7 @@ from campaign.tables import rows
 from campaign.ways import TRANSPORTS
 from campaign.workers import need_linux
 from engine_intelligence import CloseTask, Deadlines, IntelligenceLimits, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 NAME = "closing"
 

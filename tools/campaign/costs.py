@@ -9,7 +9,7 @@ from campaign.tables import rows
 from campaign.tracing import NoTrace, Watch, read_trace, tracer
 from campaign.ways import TRANSPORTS
 from campaign.workers import Worker, need_linux
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 NAME = "costs"
 

@@ -29,7 +29,7 @@ from engine_intelligence import (
     TextDelta,
     spawn_host,
 )
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 T = TypeVar("T")
 

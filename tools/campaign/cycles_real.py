@@ -10,7 +10,7 @@ from support.process_play import QUICK
 
 from campaign.cycling import Account, played
 from engine_intelligence import HostConnection, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 
 def main(cycles: int, transport: Transport) -> dict[str, Any]:

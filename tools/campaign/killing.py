@@ -17,7 +17,7 @@ from support.process_play import MINDS, QUICK
 from campaign.census import census, surplus
 from campaign.streams import Watched
 from engine_intelligence import IntelligencePortClient, Ok, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 HOST_EYES: Mapping[str, float] = {"a loop of 60 Hz": 1 / 60, "a tight loop": 0.0}
 """How a game looks for the end of its Host, and how many seconds apart."""

@@ -21,7 +21,7 @@ from campaign.soaking import FAULTY_SHARE, LONGEST_STOP_S, SOAK_DEADLINES, Ongoi
 from campaign.streams import Watched
 from campaign.trend import Trend
 from engine_intelligence import HostConnection, IntelligenceEvent, Ok, SessionRef, TextDelta, spawn_host
-from engine_intelligence.realm.connection import Transport
+from engine_intelligence.realm.spawning import Transport
 
 PAUSE_S = 0.004
 """Between two polls: four times as often as a game of 60 frames, for more Activities in the time."""
