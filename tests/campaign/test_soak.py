@@ -10,8 +10,22 @@ from campaign.soak_realm import Soak
 from campaign.soaking import FAULTS, WHOLE, Fault, Ongoing, Terminal, choose
 from campaign.trend import course
 
-from engine_intelligence import Cancelled, Completed, Failed, SessionRef
-from engine_intelligence.errors import intelligence_failure, output_overflow, provider_failed
+from engine_intelligence import (
+    Cancelled,
+    Completed,
+    Err,
+    Failed,
+    IntelligenceError,
+    IntelligencePortClient,
+    Result,
+    SessionRef,
+)
+from engine_intelligence.errors import (
+    activity_not_found,
+    intelligence_failure,
+    output_overflow,
+    provider_failed,
+)
 
 SESSION = SessionRef("mind", "s-1")
 
@@ -110,6 +124,17 @@ def test_a_broken_expectation_is_found(hard_game: Soak, monkeypatch: pytest.Monk
     monkeypatch.setattr("campaign.soaking.steady_words", other_words)
     hard_game.play(0.5)
     assert any("ended with completed" in what for what in hard_game.wrong)
+
+
+def test_a_cancel_that_does_not_find_what_is_running_is_found(
+    hard_game: Soak, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cancel(client: IntelligencePortClient, activity_id: str) -> Result[None, IntelligenceError]:
+        return Err(activity_not_found(activity_id))
+
+    monkeypatch.setattr(IntelligencePortClient, "cancel", cancel)
+    hard_game.play(0.5)
+    assert any("cancel did not find it" in what for what in hard_game.wrong)
 
 
 FLAT = {"seconds": 480.0, "first_kb": 40_000.0, "last_kb": 40_100.0, "kb_per_minute": 12.0}

@@ -45,6 +45,7 @@ class Soak:
         self._faulty_share = faulty_share
         self._mark = Mark()
         self._ongoing: dict[str, Ongoing] = {}
+        self._said_to_have_ended: list[str] = []
         self._sessions: deque[SessionRef] = deque(maxlen=SESSIONS)
         self._go_on_at: float | None = None  # when a Host that is stopped goes on
         self.kinds: Counter[str] = Counter()
@@ -90,6 +91,11 @@ class Soak:
             self._resume()
         for event in self._watched.poll():
             self._came(event)
+        # Whatever cancel does not find has ended: its terminal has arrived, and the next poll has to hand it out (rule S13).
+        for activity_id in self._said_to_have_ended:
+            if activity_id in self._ongoing and not self._watched.client.closed:
+                self._note(f"{self._ongoing[activity_id].kind}: cancel did not find it, and it has not ended")
+        self._said_to_have_ended.clear()
         if self._watched.client.closed:
             self._lost()
         elif self._watched.client.held_activities != len(self._ongoing):
@@ -140,8 +146,11 @@ class Soak:
             if each.cancel_at is not None and now >= each.cancel_at:
                 each.cancel_at = None
                 result = self._watched.client.cancel(activity_id)
-                self._watched.ledger.cancelled[activity_id] = now
-                if not isinstance(result, Ok) and not self._watched.client.closed:
+                if isinstance(result, Ok):
+                    self._watched.ledger.cancelled[activity_id] = now
+                elif result.error.code == "intelligence-activity-not-found":
+                    self._said_to_have_ended.append(activity_id)
+                elif not self._watched.client.closed:
                     self._note(f"{each.kind}: cancel was refused: {result.error.code}")
 
     def _came(self, event: IntelligenceEvent) -> None:
