@@ -27,7 +27,7 @@ HELP = """commands (what follows one is passed on):
   check               formatting, lint, types, project rules, documentation
   bench [name]        run benchmarks/<name>.py; without a name, list them
   docs                build the documentation into site/
-  reliability [args]  run the campaign of the simulation and record its figures; --schedules N for fewer
+  reliability [args]  run the campaign and record its figures; --only NAME..., --scale F, --table
 
 --venv comes before the command: python3 dev.py --venv DIR test"""
 

@@ -71,6 +71,9 @@ class RealmStream:
         self._readiness: Readiness | None = None
         self._outbox = bytearray()
         self._broken = False  # nothing can be sent any more
+        # One place to read into, kept: memory of this size that is taken and cut to a few bytes at each read leaves
+        # holes that the C library's allocator does not fill, and a game that plays for hours grows by them.
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self._reader = FrameReader()
         self._control = host_control_decoder()
         self._channels: dict[int, RealmChannel] = {}
@@ -182,7 +185,7 @@ class RealmStream:
             if self._sock is None:
                 return
             try:
-                data = self._sock.recv(_READ_BYTES)
+                data = bytes(self._buffer[: self._sock.recv_into(self._buffer)])
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:

@@ -1,0 +1,1 @@
+"""The campaign: what is tried against the package beyond its tests, in parts that record their figures."""
