@@ -1,0 +1,46 @@
+"""The kit to test parts of one's own with: a provider, a port, a service, or a game that uses them.
+
+    def test_my_provider_keeps_the_contract() -> None:
+        check_provider(make_my_provider)
+
+`check_provider`, `check_port` and `check_service` hold a part to `docs/spec.md` and raise `ConformanceError`,
+which names the rule. The rest are doubles for tests: a clock, a port with faults, providers that do what they
+are told, and `strategies` for Hypothesis, which is loaded with that module only.
+"""
+
+from engine_intelligence.providers.scripted import Script, ScriptedProvider
+from engine_intelligence.testing.clock import ManualClock
+from engine_intelligence.testing.conformance import ConformanceError
+from engine_intelligence.testing.faulty_port import (
+    Delay,
+    Drop,
+    End,
+    FaultyPort,
+    Garble,
+    PortFault,
+    PortFaultPlace,
+    Raise,
+)
+from engine_intelligence.testing.manual_provider import ManualProvider
+from engine_intelligence.testing.provider import CHECK_DEADLINES, PROVIDER_CHECKS, check_provider
+from engine_intelligence.testing.transcript import Transcript
+
+__all__ = [
+    "CHECK_DEADLINES",
+    "PROVIDER_CHECKS",
+    "ConformanceError",
+    "Delay",
+    "Drop",
+    "End",
+    "FaultyPort",
+    "Garble",
+    "ManualClock",
+    "ManualProvider",
+    "PortFault",
+    "PortFaultPlace",
+    "Raise",
+    "Script",
+    "ScriptedProvider",
+    "Transcript",
+    "check_provider",
+]
