@@ -22,12 +22,17 @@ from engine_intelligence.testing.faulty_port import (
     Raise,
 )
 from engine_intelligence.testing.manual_provider import ManualProvider
+from engine_intelligence.testing.port import PORT_CHECKS, check_port
+from engine_intelligence.testing.port_stage import PortPair
 from engine_intelligence.testing.provider import CHECK_DEADLINES, PROVIDER_CHECKS, check_provider
+from engine_intelligence.testing.service import SERVICE_CHECKS, check_service
 from engine_intelligence.testing.transcript import Transcript
 
 __all__ = [
     "CHECK_DEADLINES",
+    "PORT_CHECKS",
     "PROVIDER_CHECKS",
+    "SERVICE_CHECKS",
     "ConformanceError",
     "Delay",
     "Drop",
@@ -38,9 +43,12 @@ __all__ = [
     "ManualProvider",
     "PortFault",
     "PortFaultPlace",
+    "PortPair",
     "Raise",
     "Script",
     "ScriptedProvider",
     "Transcript",
+    "check_port",
     "check_provider",
+    "check_service",
 ]

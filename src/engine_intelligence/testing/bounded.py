@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ class Watch:
         """What was raised where nobody could catch it: in a task, a callback or a thread of the part under test."""
 
     @contextmanager
-    def at(self, rule: str, doing: str) -> Iterator[None]:
+    def at(self, rule: str, doing: str) -> Generator[None]:
         """Inside, blocking the thread breaks `rule`, and `doing` is what does it."""
         before = self.rule, self.doing
         self.rule, self.doing = rule, doing
@@ -131,7 +131,7 @@ def _note(watch: Watch, context: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _escapes_of_threads(watch: Watch) -> Iterator[None]:
+def _escapes_of_threads(watch: Watch) -> Generator[None]:
     """Note what the threads that begin from here on raise. Those that were there before are not of the check."""
     before, hook = set(threading.enumerate()), threading.excepthook
 
@@ -151,8 +151,8 @@ def _escapes_of_threads(watch: Watch) -> Iterator[None]:
 
 def _where(thread: threading.Thread) -> str:
     """Where a thread is: file, line and function, without any value."""
-    frame = sys._current_frames().get(thread.ident or 0)
+    frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage] - documented, for this
     if frame is None:
         return ""
-    last = traceback.extract_stack(frame, limit=None)[-1]
+    last = traceback.extract_stack(frame)[-1]
     return f", at {os.path.basename(last.filename)}:{last.lineno} in {last.name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -32,7 +32,7 @@ def require(holds: bool, rule: str, seen: str) -> None:
 
 
 @contextmanager
-def blamed(rule: str, call: str) -> Iterator[None]:
+def blamed(rule: str, call: str) -> Generator[None]:
     """What is raised inside breaks a rule. A finding of the kit itself passes through."""
     try:
         yield

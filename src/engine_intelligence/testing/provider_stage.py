@@ -71,7 +71,7 @@ class ProviderStage:
         with self.watch.at("S1", "start()"), blamed("S14", "start()"):
             result: Any = self.provider.start(submission, activity.sink)
         _require_result(result, "start()")
-        if isinstance(result, Err):
+        if not result.ok:
             raise ConformanceError("S14", f"start() refused what the check asked for: {result.error}")
         return activity
 
