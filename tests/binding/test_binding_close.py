@@ -14,6 +14,7 @@ from support.port_time import run, settle
 from engine_intelligence import CloseTask, Deadlines, PortEnded, SessionRef
 from engine_intelligence.protocol.codec import ProtocolError
 from engine_intelligence.protocol.messages import Close, Closed, Poll
+from engine_intelligence.testing import Raise
 
 GRACE_S = 0.05
 # Of another session than the Activity that runs: within one session they would follow one another.
@@ -130,7 +131,7 @@ def test_close_stops_listening_closes_the_runtime_tells_the_realm_and_releases_t
             await asyncio.sleep(0.01)
             log.append("released")
 
-        rig.port.close_awaits = release()
+        rig.port.far.close_awaits = release()
         await rig.binding.close()
         assert log == ["unlisten", "provider close", "provider closed", "send closed", "close", "released"]
 
@@ -167,8 +168,8 @@ def test_a_notice_that_cannot_be_published_still_has_the_port_released_and_await
             await asyncio.sleep(0.01)
             log.append("released")
 
-        rig.port.close_awaits = release()
-        rig.port.fail_kind = "closed"
+        rig.port.far.close_awaits = release()
+        rig.port.fail("closed")
         await rig.binding.close()
         assert log[-1] == "released"
         assert_over(rig)
@@ -195,7 +196,7 @@ def test_a_port_whose_release_fails_later_is_over_all_the_same() -> None:
         async def release() -> None:
             raise OSError("the test makes the release raise")
 
-        rig.port.close_awaits = release()
+        rig.port.far.close_awaits = release()
         await rig.binding.close()
         assert_over(rig)
 
@@ -221,18 +222,18 @@ def test_no_event_is_sent_once_the_close_has_begun() -> None:
 
 
 async def events_raise(rig: BindingRig) -> None:
-    rig.port.fail_kind = "events"
+    rig.port.fail("events")
     rig.provider.sinks["a-1"].text("x")
     rig.port.arrive(Poll(64))
 
 
 async def rejection_raises(rig: BindingRig) -> None:
-    rig.port.fail_kind = "rejected"
+    rig.port.fail("rejected")
     rig.port.arrive(submit())  # the same id again
 
 
 async def heartbeat_raises(rig: BindingRig) -> None:
-    rig.port.fail_kind = "heartbeat"
+    rig.port.fail("heartbeat")
     await asyncio.sleep(30)
 
 
@@ -272,7 +273,7 @@ def test_a_publication_that_raises_closes_listener_runtime_and_port(
 def test_a_hello_that_raises_closes_listener_runtime_and_port() -> None:
     async def main() -> None:
         port: PortDouble[object, object] = PortDouble()
-        port.fail_kind = "hello"
+        port.fail("hello")
         rig = binding_rig(announce=True, port=port)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         await settle()
         await ended(rig)
@@ -285,7 +286,7 @@ def test_a_hello_that_raises_closes_listener_runtime_and_port() -> None:
 def test_messages_behind_a_publication_that_raised_are_not_carried_out() -> None:
     async def main() -> None:
         rig = await busy_rig()
-        rig.port.fail_kind = "events"
+        rig.port.fail("events")
         rig.port.arrive(Poll(64), OTHER)
         await settle()
         await ended(rig)
@@ -328,7 +329,7 @@ def test_close_takes_the_grace_at_most_whatever_hangs(hangs: str, ignores_cancel
         rig.provider.ignores_cancellation = ignores_cancellation
         released = asyncio.Event()
         if hangs != "provider":
-            rig.port.close_awaits = hanging_release(released)
+            rig.port.far.close_awaits = hanging_release(released)
         loop = asyncio.get_running_loop()
         before = loop.time()
         await rig.binding.close()
@@ -389,7 +390,7 @@ def test_a_message_that_arrives_at_a_closed_binding_is_not_read() -> None:
         assert wake is not None
         wake()  # also one that was on its way
         await settle()
-        assert (rig.port.receives, rig.provider.starts) == (receives, 1)
+        assert (rig.port.receives, len(rig.provider.starts)) == (receives, 1)
 
     run(main())
 
@@ -406,12 +407,12 @@ async def the_port_ends(rig: BindingRig) -> None:
 
 
 async def the_port_raises(rig: BindingRig) -> None:
-    rig.port.receive_fault = OSError("the test makes receive raise")
+    rig.port.at_receive(Raise(OSError("the test makes receive raise")))
     rig.port.arrive()
 
 
 async def a_frame_is_garbled(rig: BindingRig) -> None:
-    rig.port.receive_fault = ProtocolError("frame-garbled", "a frame arrived that is not a message")
+    rig.port.at_receive(Raise(ProtocolError("frame-garbled", "a frame arrived that is not a message")))
     rig.port.arrive()
 
 
@@ -477,7 +478,7 @@ def test_messages_behind_the_close_of_a_realm_are_not_carried_out() -> None:
         rig.port.arrive(Close(), OTHER)
         await settle()
         await ended(rig)
-        assert rig.provider.starts == 1
+        assert len(rig.provider.starts) == 1
 
     run(main())
 

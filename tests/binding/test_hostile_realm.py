@@ -93,7 +93,7 @@ def test_no_sequence_of_messages_raises_or_starts_more_than_was_accepted(
         victim = binding_rig(provider=provider)
         victim.port.arrive(submit(VICTIM))
         await settle()
-        starts_before, victims_sink = provider.starts, provider.sinks[VICTIM]
+        starts_before, victims_sink = len(provider.starts), provider.sinks[VICTIM]
         rig = binding_rig(announce=True, limits=FEW, provider=provider)
         sent: list[object] = []
         for message in messages:
@@ -107,7 +107,7 @@ def test_no_sequence_of_messages_raises_or_starts_more_than_was_accepted(
                         sink.text("x")
         submitted = [message.submission.id for message in messages if isinstance(message, Submit)]
         rejections = sum(isinstance(message, Rejected) for message in sent)
-        assert provider.starts - starts_before <= len(submitted) - rejections
+        assert len(provider.starts) - starts_before <= len(submitted) - rejections
         assert VICTIM in submitted or f"cancel {VICTIM}" not in rig.log
         victims_sink.complete("unharmed")
         victim.port.arrive(Poll(64))
@@ -146,7 +146,7 @@ def test_ids_and_texts_that_cannot_be_kept_are_rejected_by_field(message: Submit
     async def main() -> None:
         rig, rejected = await refused(message)
         assert (rejected.error.code, rejected.error.detail.field) == ("intelligence-invalid-request", field)
-        assert (rig.provider.starts, rig.runtime.held_activities) == (0, 0)
+        assert (len(rig.provider.starts), rig.runtime.held_activities) == (0, 0)
         await rig.close()
 
     run(main())
@@ -219,7 +219,7 @@ def test_a_flood_of_submits_holds_no_more_than_the_limit() -> None:
         rig = binding_rig(limits=FEW)
         rig.port.arrive(*(submit_apart(number) for number in range(10_000)))
         await settle(300)
-        assert (rig.provider.starts, rig.runtime.held_activities) == (3, 3)
+        assert (len(rig.provider.starts), rig.runtime.held_activities) == (3, 3)
         await rig.close()
 
     run(main())

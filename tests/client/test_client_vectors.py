@@ -101,7 +101,8 @@ class Replay:
             following = self.steps[number + 1] if number + 1 < len(self.steps) else {}
             if "call" in step:
                 self.assert_nothing_unexpected_was_sent()
-                self.port.fail_kind = following.get("portRaisesOn", "").removeprefix("intelligence-") or None
+                self.port.heal()
+                self.port.fail(following.get("portRaisesOn", "nothing").removeprefix("intelligence-"))
                 self.call(step)
             elif "realm" in step:
                 assert self.port.sent, f"nothing was sent where {step['realm']} was due"
@@ -109,7 +110,7 @@ class Replay:
             elif "host" in step:
                 self.port.arrive(self.decoder.decode(json.dumps(with_texts(step["host"])).encode()))
             elif "portRaisesOn" in step:
-                assert f"send {self.port.fail_kind}" in self.port.log
+                assert f"send {step['portRaisesOn'].removeprefix('intelligence-')}" in self.port.log
             if "note" in step:
                 self.note(step["note"])
         self.assert_nothing_unexpected_was_sent()

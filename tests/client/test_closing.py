@@ -16,6 +16,7 @@ from support.port_time import run
 from engine_intelligence import ActivityRef, Deadlines, IntelligenceError, PortEnded, Result
 from engine_intelligence.protocol.codec import ProtocolError
 from engine_intelligence.protocol.messages import Closed, Events, HostMessage, Poll, Rejected
+from engine_intelligence.testing import Raise
 
 GRACE_S = 5.0
 
@@ -68,12 +69,12 @@ def port_ends(rig: ClientRig) -> object:
 
 
 def port_raises(rig: ClientRig) -> object:
-    rig.port.receive_fault = OSError("the test makes receive raise")
+    rig.port.at_receive(Raise(OSError("the test makes receive raise")))
     return rig.client.closed
 
 
 def frame_is_garbled(rig: ClientRig) -> object:
-    rig.port.receive_fault = ProtocolError("frame-garbled", "a frame arrived that is not a message")
+    rig.port.at_receive(Raise(ProtocolError("frame-garbled", "a frame arrived that is not a message")))
     return rig.client.closed
 
 
@@ -83,23 +84,23 @@ def sequence_breaks(rig: ClientRig) -> object:
 
 
 def submit_raises(rig: ClientRig) -> Result[ActivityRef, IntelligenceError]:
-    rig.port.fail_kind = "submit"
+    rig.port.fail("submit")
     return rig.client.submit("hello")
 
 
 def cancel_raises(rig: ClientRig) -> Result[None, IntelligenceError]:
-    rig.port.fail_kind = "cancel"
+    rig.port.fail("cancel")
     return rig.client.cancel("a-1")
 
 
 def poll_raises(rig: ClientRig) -> object:
     rig.port.arrive(Events(()))  # frees the next poll
-    rig.port.fail_kind = "poll"
+    rig.port.fail("poll")
     return rig.client.poll()
 
 
 def close_raises(rig: ClientRig) -> object:
-    rig.port.fail_kind = "close"
+    rig.port.fail("close")
     return rig.client.close()
 
 
@@ -220,7 +221,7 @@ def test_a_renewal_that_cannot_be_sent_while_streaming_discards_the_events_of_th
     rig = client_rig(hello=hello())
     rig.submit()
     rig.client.poll()
-    rig.port.fail_kind = "poll"
+    rig.port.fail("poll")
     rig.port.arrive(events(*(delta(n) for n in range(1, 257))))
     assert rig.client.poll() == []
     assert_terminal(rig)
@@ -230,7 +231,7 @@ def test_a_renewal_that_cannot_be_sent_while_streaming_discards_the_events_of_th
 def test_a_hello_that_cannot_be_answered_ends_the_client() -> None:
     rig = client_rig()
     rig.submit()
-    rig.port.fail_kind = "hello"
+    rig.port.fail("hello")
     rig.port.arrive(hello())
     assert rig.client.poll() == []
     assert_terminal(rig)
@@ -240,7 +241,7 @@ def test_a_hello_that_cannot_be_answered_ends_the_client() -> None:
 def test_a_cancel_of_an_overflow_that_cannot_be_sent_ends_the_client() -> None:
     rig = client_rig()
     rig.submit()
-    rig.port.fail_kind = "cancel"
+    rig.port.fail("cancel")
     rig.port.arrive(events(delta(1, "x" * 65537)))
     assert rig.client.poll() == []
     assert_terminal(rig)
@@ -264,9 +265,9 @@ def test_no_call_raises_whatever_the_port_raises(fault: Exception, place: str) -
     rig.port.arrive(Events(()))
     rig.port.fault = fault
     if place == "receive":
-        rig.port.receive_fault = fault
+        rig.port.at_receive(Raise(fault))
     else:
-        rig.port.fail_kind = place
+        rig.port.fail(place)
     every_call(rig)
     assert rig.port.closes == 1
 
@@ -278,7 +279,7 @@ def test_whichever_publication_raises_the_port_is_released_at_most_once(
 ) -> None:
     """Every call in every order; the n-th publication raises. Nothing is raised, and nothing is sent after it."""
     rig = client_rig()
-    rig.port.fail_send = failing
+    rig.port.at_send(Raise(rig.port.fault), when=failing)
     for call in calls:
         match call:
             case "s":
@@ -426,7 +427,7 @@ def test_wait_waits_at_the_port_until_the_host_has_answered() -> None:
         if len(idles) == 3:
             rig.port.arrive(Closed())
 
-    rig.port.on_idle = the_host_takes_its_time
+    rig.port.far.on_idle = the_host_takes_its_time
     assert task.wait(60)
     assert len(idles) == 3
 
@@ -435,7 +436,7 @@ def test_wait_waits_at_the_port_until_the_host_has_answered() -> None:
 def test_wait_ends_with_the_grace_of_the_close() -> None:
     rig = client_rig()
     task = rig.client.close()
-    rig.port.on_idle = lambda: rig.clock.advance(1)
+    rig.port.far.on_idle = lambda: rig.clock.advance(1)
     assert task.wait()
 
 
@@ -537,7 +538,7 @@ def test_the_first_reason_stands() -> None:
 def test_the_reason_quotes_nothing_that_a_port_raised() -> None:
     rig = client_rig()
     rig.port.fault = RuntimeError("authorization: Bearer sk-live-0123456789abcdef0123456789abcdef")
-    rig.port.fail_kind = "submit"
+    rig.port.fail("submit")
     rig.client.submit("hello")
     assert "sk-live-0123456789abcdef" not in (rig.client.close_reason or "")
 

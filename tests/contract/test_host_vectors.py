@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 from support.loop import settle
-from support.transcript import Transcript
 
 from engine_intelligence import (
     ActivitySink,
@@ -32,6 +31,7 @@ from engine_intelligence import (
 )
 from engine_intelligence.ports.memory import MemoryPort, memory_port_pair
 from engine_intelligence.protocol.messages import Closed, Events, HostMessage, Poll, RealmMessage, Rejected
+from engine_intelligence.testing import Transcript
 
 VECTORS: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "vectors" / "host.json").read_text(encoding="utf-8")

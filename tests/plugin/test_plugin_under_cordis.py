@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from support.port_doubles import PortDouble, RealmPortDouble
 from support.port_time import run, settle
-from support.providers import RecordingProvider
 from support.scene import Scene, make_scene
 
 from engine_intelligence import (
@@ -17,6 +16,7 @@ from engine_intelligence import (
     create_intelligence_port_client,
     intelligence_plugin,
 )
+from engine_intelligence.testing import ManualProvider
 
 # Any: it is not there on Python 3.11, against which the types are checked.
 cordis_port: Any = pytest.importorskip(
@@ -30,7 +30,7 @@ ACTIVE, FAILED, DISPOSED = (
 GRACE_S = 0.05
 
 
-class ClosingProvider(RecordingProvider):
+class ClosingProvider(ManualProvider):
     """A provider whose close does what a test says."""
 
     def __init__(self, on_close: Callable[[], Awaitable[object]]) -> None:

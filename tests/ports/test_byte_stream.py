@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.port_messages import delta, events, events_in, hello, host_messages, submit
+from support.port_messages import delta, events, events_in, hello, submit
 from support.port_streams import ended, raw_host, raw_realm, reset, tcp_pair
 from support.port_time import run, settle, until
 
@@ -17,6 +17,7 @@ from engine_intelligence.ports.host_stream import MAX_PORTS, MAX_PROVIDER_ID_CHA
 from engine_intelligence.protocol.codec import encode_msgpack, host_control_decoder, host_message_decoder
 from engine_intelligence.protocol.framing import CONTROL_CHANNEL, MAX_FRAME_BYTES, encode_frame
 from engine_intelligence.protocol.messages import ChannelOpen, Closed, HostMessage, Poll, RealmMessage
+from engine_intelligence.testing import strategies
 
 HOST_SENT: list[HostMessage] = [
     hello(),
@@ -240,16 +241,15 @@ def test_garbage_to_a_realm_raises_the_one_error_and_nothing_else(chunks: list[b
 
 
 @pytest.mark.spec("C3", "M2")
-@given(messages=st.lists(host_messages, max_size=5), cuts=st.lists(st.integers(0, 500), max_size=5))
+@given(messages=st.lists(strategies.host_messages(), max_size=5), data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_realm_reads_any_messages_in_any_chunks(messages: list[HostMessage], cuts: list[int]) -> None:
+def test_a_realm_reads_any_messages_in_any_chunks(messages: list[HostMessage], data: st.DataObject) -> None:
+    chunks = data.draw(strategies.chunkings(framed(1, messages)))
     raw = raw_host()
     channel = raw.stream.open("p")
-    data = framed(1, messages)
-    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     got: list[HostMessage] = []
-    for place, start in enumerate(places[:-1]):
-        raw.sock.sendall(data[start : places[place + 1]])
+    for chunk in chunks:
+        raw.sock.sendall(chunk)
         got += channel.receive()
     raw.close()
     assert got == messages

@@ -1,13 +1,12 @@
 """Rule M3: frames on a byte stream, however it is cut, and what is no frame."""
 
-import itertools
 import struct
 import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.port_messages import event_items, events, events_in, host_messages, realm_messages, submit
+from support.port_messages import events, events_in, submit
 
 from engine_intelligence import Completed, IntelligenceEvent, IntelligenceLimits, SessionRef, TextDelta, Usage
 from engine_intelligence.protocol.codec import (
@@ -27,6 +26,7 @@ from engine_intelligence.protocol.framing import (
     split_events,
 )
 from engine_intelligence.protocol.messages import HostMessage, RealmMessage
+from engine_intelligence.testing import strategies
 
 HEADER_BYTES = 6
 
@@ -61,13 +61,11 @@ def test_a_byte_at_a_time_decodes_alike(items: list[Frame]) -> None:
 
 
 @pytest.mark.spec("M3")
-@given(items=st.lists(frames, max_size=8), cuts=st.lists(st.integers(0, 400), max_size=8))
-def test_every_chunking_decodes_alike(items: list[Frame], cuts: list[int]) -> None:
-    data = encoded(items)
-    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+@given(items=st.lists(frames, max_size=8), data=st.data())
+def test_every_chunking_decodes_alike(items: list[Frame], data: st.DataObject) -> None:
     reader = FrameReader()
-    read = [frame for start, end in itertools.pairwise(places) for frame in reader.feed(data[start:end])]
-    assert read == items
+    chunks = data.draw(strategies.chunkings(encoded(items), empty=True))
+    assert [frame for chunk in chunks for frame in reader.feed(chunk)] == items
 
 
 @pytest.mark.spec("M3")
@@ -77,14 +75,14 @@ def test_many_frames_in_one_chunk_come_in_order() -> None:
 
 
 @pytest.mark.spec("M2", "M3")
-@given(message=realm_messages)
+@given(message=strategies.realm_messages())
 def test_a_realm_message_survives_its_frame(message: RealmMessage) -> None:
     (frame,) = FrameReader().feed(encode_frame(3, encode_msgpack(message)))
     assert (frame.channel, realm_message_decoder().decode(frame.body)) == (3, message)
 
 
 @pytest.mark.spec("M2", "M3")
-@given(message=host_messages)
+@given(message=strategies.host_messages())
 def test_a_host_message_survives_its_frame(message: HostMessage) -> None:
     (frame,) = FrameReader().feed(encode_frame(3, encode_msgpack(message)))
     assert (frame.channel, host_message_decoder().decode(frame.body)) == (3, message)
@@ -207,7 +205,7 @@ def read_events(bodies: list[bytes]) -> list[IntelligenceEvent]:
 
 
 @pytest.mark.spec("M3")
-@given(items=st.lists(event_items, max_size=12), bound=st.integers(1, 2000))
+@given(items=st.lists(strategies.events(), max_size=12), bound=st.integers(1, 2000))
 def test_a_split_list_of_events_keeps_every_event_in_order(
     items: list[IntelligenceEvent], bound: int
 ) -> None:
@@ -215,7 +213,7 @@ def test_a_split_list_of_events_keeps_every_event_in_order(
 
 
 @pytest.mark.spec("M3")
-@given(items=st.lists(event_items, max_size=12), extra=st.integers(0, 1000))
+@given(items=st.lists(strategies.events(), max_size=12), extra=st.integers(0, 1000))
 def test_a_split_list_of_events_keeps_the_bound_where_each_event_does(
     items: list[IntelligenceEvent], extra: int
 ) -> None:

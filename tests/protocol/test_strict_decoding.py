@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.port_messages import host_messages, realm_messages
 
 import engine_intelligence
 from engine_intelligence.protocol.codec import (
@@ -24,6 +23,7 @@ from engine_intelligence.protocol.codec import (
     realm_message_decoder,
 )
 from engine_intelligence.protocol.messages import HostMessage, RealmMessage
+from engine_intelligence.testing.strategies import host_messages, realm_messages
 
 SOURCE = Path(engine_intelligence.__file__).parent
 CANARY = "sk-CANARY"
@@ -49,14 +49,14 @@ def refusal(decoder: MessageDecoder[Any], data: bytes) -> ProtocolError:
 
 @pytest.mark.spec("M2")
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
-@given(message=realm_messages)
+@given(message=realm_messages())
 def test_every_realm_message_comes_back_equal(encoding: str, message: RealmMessage) -> None:
     assert realm_message_decoder(encoding).decode(WRITERS[encoding](message)) == message
 
 
 @pytest.mark.spec("M2")
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
-@given(message=host_messages)
+@given(message=host_messages())
 def test_every_host_message_comes_back_equal(encoding: str, message: HostMessage) -> None:
     assert host_message_decoder(encoding).decode(WRITERS[encoding](message)) == message
 
@@ -285,7 +285,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-mutated_messages = st.one_of(realm_messages, host_messages).flatmap(
+mutated_messages = st.one_of(realm_messages(), host_messages()).flatmap(
     lambda message: st.tuples(
         st.sampled_from([encode_json(message), encode_msgpack(message)]),
         st.integers(0, 2**16),

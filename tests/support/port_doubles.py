@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from engine_intelligence import ActivitySink, ActivitySubmission, IntelligenceError, Ok, PortEnded, Result
+from engine_intelligence import ActivitySink, ActivitySubmission, IntelligenceError, PortEnded, Result
 from engine_intelligence.protocol.messages import HostMessage, RealmMessage
+from engine_intelligence.testing import FaultyPort, ManualProvider, Raise
 
 ReceivedT = TypeVar("ReceivedT")
 SentT = TypeVar("SentT")
@@ -22,77 +23,30 @@ def kind(message: object) -> str:
     return str(message.__struct_config__.tag).removeprefix("intelligence-")
 
 
-class PortDouble(Generic[ReceivedT, SentT]):
-    """A message port of which the test is the other end."""
+class LooseEnd(Generic[ReceivedT, SentT]):
+    """One end of a port of which the test is the other end. Nothing ever goes wrong on it."""
 
-    def __init__(self, log: list[str] | None = None) -> None:
-        self.log: list[str] = [] if log is None else log
-        """What was done to the port, in order: `listen`, `unlisten`, `send <kind>`, `close`, `released`."""
+    def __init__(self) -> None:
         self.sent: list[SentT] = []
-        """The messages whose publication did not raise."""
-        self.receives = 0
-        self.closes = 0
         self.wake: Callable[[], None] | None = None
-        self.fail_kind: str | None = None
-        """Publications of this kind raise `fault`, all others do not."""
-        self.fail_send: int | None = None
-        """The n-th publication, counted from 1, raises `fault`."""
-        self.fault: Exception = RuntimeError("the test makes this publication raise")
-        self.receive_fault: Exception | None = None
-        self.close_fault: Exception | None = None
         self.close_awaits: Awaitable[None] | None = None
         self.on_idle: Callable[[], None] | None = None
-        self._attempts = 0
-        self._inbox: deque[ReceivedT] = deque()
-        self._ended: PortEnded | None = None
-
-    # What the test does.
-
-    def arrive(self, *messages: ReceivedT) -> None:
-        """Have messages arrive at this port."""
-        self._inbox.extend(messages)
-        if self.wake is not None:
-            self.wake()
-
-    def end(self, reason: str = "peer-closed", message: str = "the other end is gone") -> None:
-        """Have the channel end, after what has arrived."""
-        self._ended = PortEnded(reason, message)
-        if self.wake is not None:
-            self.wake()
-
-    def take_sent(self) -> list[SentT]:
-        """What was sent since the last call."""
-        sent, self.sent = self.sent, []
-        return sent
-
-    @property
-    def sent_kinds(self) -> list[str]:
-        return [kind(message) for message in self.sent]
-
-    # What the code under test does.
+        self.ended: PortEnded | None = None
+        self.inbox: deque[ReceivedT] = deque()
 
     def send(self, message: SentT) -> None:
-        self._attempts += 1
-        name = kind(message)
-        self.log.append(f"send {name}")
-        if name == self.fail_kind or self._attempts == self.fail_send:
-            raise self.fault
-        if self._ended is not None:
-            raise self._ended
+        if self.ended is not None:
+            raise self.ended
         self.sent.append(message)
 
     def receive(self) -> Sequence[ReceivedT]:
-        self.receives += 1
-        if self.receive_fault is not None:
-            raise self.receive_fault
-        if not self._inbox and self._ended is not None:
-            raise self._ended
-        messages = list(self._inbox)
-        self._inbox.clear()
+        if not self.inbox and self.ended is not None:
+            raise self.ended
+        messages = list(self.inbox)
+        self.inbox.clear()
         return messages
 
     def listen(self, wake: Callable[[], None] | None) -> None:
-        self.log.append("unlisten" if wake is None else "listen")
         self.wake = wake
 
     def idle(self, seconds: float) -> None:
@@ -101,52 +55,107 @@ class PortDouble(Generic[ReceivedT, SentT]):
             self.on_idle()
 
     def close(self) -> Awaitable[None] | None:
+        return self.close_awaits
+
+
+class PortDouble(FaultyPort[ReceivedT, SentT]):
+    """A port of which the test is the other end, with a log of what is done to it."""
+
+    def __init__(self, log: list[str] | None = None) -> None:
+        self.far: LooseEnd[ReceivedT, SentT] = LooseEnd()
+        super().__init__(self.far)
+        self.log: list[str] = [] if log is None else log
+        """What was done to the port, in order: `listen`, `unlisten`, `send <kind>`, `close`, `released`."""
+        self.closes = 0
+        self.fault: Exception = RuntimeError("the test makes this publication raise")
+        self.close_fault: Exception | None = None
+
+    # What the test does.
+
+    def fail(self, name: str) -> None:
+        """From here on every publication of this kind raises `fault`, and no other does."""
+
+        def named(message: object) -> bool:
+            return kind(message) == name
+
+        self.at_send(Raise(self.fault), when=named)
+
+    def arrive(self, *messages: ReceivedT) -> None:
+        """Have messages arrive at this port."""
+        self.far.inbox.extend(messages)
+        if self.far.wake is not None:
+            self.far.wake()
+
+    def end(self, reason: str = "peer-closed", message: str = "the other end is gone") -> None:
+        """Have the channel end, after what has arrived."""
+        self.far.ended = PortEnded(reason, message)
+        if self.far.wake is not None:
+            self.far.wake()
+
+    def take_sent(self) -> list[SentT]:
+        """What was sent since the last call."""
+        sent, self.far.sent = self.far.sent, []
+        return sent
+
+    @property
+    def sent(self) -> list[SentT]:
+        """The messages whose publication did not raise."""
+        return self.far.sent
+
+    @property
+    def sent_kinds(self) -> list[str]:
+        return [kind(message) for message in self.sent]
+
+    @property
+    def wake(self) -> Callable[[], None] | None:
+        return self.far.wake
+
+    # What the code under test does.
+
+    def send(self, message: SentT) -> None:
+        self.log.append(f"send {kind(message)}")
+        super().send(message)
+
+    def listen(self, wake: Callable[[], None] | None) -> None:
+        self.log.append("unlisten" if wake is None else "listen")
+        super().listen(wake)
+
+    def close(self) -> Awaitable[None] | None:
         self.closes += 1
         self.log.append("close")
         if self.close_fault is not None:
             raise self.close_fault
-        return self.close_awaits
+        return self.far.close()  # and this end stays as it was, so that what is done to it afterwards shows
 
 
 RealmPortDouble: TypeAlias = PortDouble[HostMessage, RealmMessage]
 HostPortDouble: TypeAlias = PortDouble[RealmMessage, HostMessage]
 
 
-class SinkProvider:
-    """A provider that does nothing of its own: the test speaks through its sinks, and orders its faults."""
+class SinkProvider(ManualProvider):
+    """A provider that the test speaks for, with a log that it may share, and an end that may go wrong."""
 
     def __init__(self, id: str = "p", log: list[str] | None = None) -> None:
-        self._id = id
+        super().__init__(id)
         self.log: list[str] = [] if log is None else log
         """What was asked, in order: `start <id>`, `cancel <id>`, `provider close`."""
-        self.sinks: dict[str, ActivitySink] = {}
-        self.submissions: list[ActivitySubmission] = []
         self.close_fault: BaseException | None = None
         self.close_hangs = False
         self.ignores_cancellation = False
         self.release = asyncio.Event()
         """Ends a hanging close at last, so that a test leaves nothing behind."""
 
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def starts(self) -> int:
-        return len(self.submissions)
-
     def start(self, submission: ActivitySubmission, sink: ActivitySink) -> Result[None, IntelligenceError]:
         self.log.append(f"start {submission.id}")
-        self.submissions.append(submission)
-        self.sinks[submission.id] = sink
-        return Ok(None)
+        return super().start(submission, sink)
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
         self.log.append(f"cancel {activity_id}")
-        return Ok(None)
+        return super().cancel(activity_id)
 
     async def close(self) -> None:
         self.log.append("provider close")
+        await super().close()
         while self.close_hangs and not self.release.is_set():
             try:
                 await self.release.wait()

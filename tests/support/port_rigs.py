@@ -22,7 +22,7 @@ from engine_intelligence import (
 )
 from engine_intelligence.protocol.messages import Hello
 from engine_intelligence.realm.client import RealmPort
-from support.clock import ManualClock
+from engine_intelligence.testing import ManualClock
 from support.port_doubles import HostPortDouble, PortDouble, RealmPortDouble, SinkProvider, Wire
 from support.port_messages import PROVIDER
 

@@ -16,9 +16,8 @@ from engine_intelligence import (
     SessionRef,
     create_intelligence_runtime,
 )
-from support.clock import ManualClock
-from support.providers import RecordingProvider
-from support.transcript import Terminal, Transcript
+from engine_intelligence.activity import Terminal
+from engine_intelligence.testing import ManualClock, ManualProvider, Transcript
 
 
 def numbered(prefix: str) -> Callable[[], str]:
@@ -32,7 +31,7 @@ class Scene:
     """A runtime, what stands around it, and what was polled of it."""
 
     runtime: IntelligenceRuntime
-    provider: RecordingProvider
+    provider: ManualProvider
     clock: ManualClock
     told: Transcript = field(default_factory=Transcript)
 
@@ -72,14 +71,14 @@ class Scene:
 
 def make_scene(
     *,
-    provider: RecordingProvider | None = None,
+    provider: ManualProvider | None = None,
     deadlines: Deadlines | None = None,
     create_activity_id: Callable[[], str] | None = None,
     create_session_id: Callable[[], str] | None = None,
     **limits: int,
 ) -> Scene:
     """A scene; `limits` are fields of `IntelligenceLimits`."""
-    provider = provider or RecordingProvider()
+    provider = provider or ManualProvider()
     clock = ManualClock()
     runtime = create_intelligence_runtime(
         provider,

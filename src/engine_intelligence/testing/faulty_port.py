@@ -124,6 +124,12 @@ class FaultyPort(Generic[ReceivedT, SentT]):
         """Have every `close` raise `error`, after it has released the port inside."""
         self._at_close = error
 
+    def heal(self) -> None:
+        """Forget the faults that have been named: from here on nothing goes wrong any more."""
+        self._at_send.clear()
+        self._at_receive.clear()
+        self._at_close = None
+
     def end(self, reason: str = "peer-closed", message: str = "The other end is gone.") -> None:
         """End the channel now, for both ends; what had arrived is still handed out."""
         self._end(PortEnded(reason, message))

@@ -11,7 +11,6 @@ from typing import cast
 import msgspec
 import pytest
 from support.loop import settle
-from support.providers import RecordingProvider
 from support.scene import make_scene
 
 from engine_intelligence import (
@@ -27,6 +26,7 @@ from engine_intelligence import (
     create_intelligence_runtime,
     intelligence_failure,
 )
+from engine_intelligence.testing import ManualProvider
 
 # What must not be seen, and the text of an exception that holds it, as SDKs and transports word theirs.
 CANARIES: dict[str, tuple[str, str]] = {
@@ -226,7 +226,7 @@ def test_a_secret_in_what_cancel_returns_is_not_seen(caplog: pytest.LogCaptureFi
     assert seen.holds(SECRET) == []
 
 
-class RaisesInClose(RecordingProvider):
+class RaisesInClose(ManualProvider):
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self._error = error

@@ -5,11 +5,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
-from support.clock import ManualClock
 from support.conversations import MemoryConversations
 from support.loop import settle
 from support.scene import make_scene
-from support.transcript import Transcript
 
 from engine_intelligence import (
     Cancelled,
@@ -25,6 +23,7 @@ from engine_intelligence import (
     create_intelligence_runtime,
 )
 from engine_intelligence.conversation import Turn
+from engine_intelligence.testing import ManualClock, Transcript
 
 SESSION = SessionRef("test.provider", "s-9")
 FIRST = Turn("Who is there?", "I.")

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
-from support.providers import RecordingProvider
 from support.scene import Scene, make_scene
 
 from engine_intelligence import (
@@ -22,6 +21,7 @@ from engine_intelligence import (
     Usage,
     create_intelligence_runtime,
 )
+from engine_intelligence.testing import ManualProvider
 
 METHODS = ("text", "complete", "fail", "cancelled")
 JOIN_S = 30.0
@@ -93,12 +93,12 @@ def test_a_provider_cannot_put_anything_on_its_sink() -> None:
 
 @pytest.mark.spec("P1")
 def test_making_a_service_calls_no_provider() -> None:
-    assert make_scene().provider.calls == 0
+    assert make_scene().provider.calls == []
 
 
 @pytest.mark.spec("P1")
 def test_a_service_keeps_the_name_that_its_provider_had() -> None:
-    class Renamed(RecordingProvider):
+    class Renamed(ManualProvider):
         name = "test.provider"
 
         @property

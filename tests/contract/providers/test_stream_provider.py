@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
-from support.clock import ManualClock
 from support.loop import settle
-from support.transcript import Transcript
 
 from engine_intelligence import (
     Cancelled,
@@ -27,6 +25,7 @@ from engine_intelligence import (
     Usage,
     create_intelligence_runtime,
 )
+from engine_intelligence.testing import ManualClock, Transcript
 
 Answer = Callable[[Prompt], AsyncGenerator[str, None]]
 

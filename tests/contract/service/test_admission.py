@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from support.providers import RecordingProvider
 from support.scene import make_scene
 
 from engine_intelligence import (
@@ -19,6 +18,7 @@ from engine_intelligence import (
     create_intelligence_runtime,
 )
 from engine_intelligence.ports.memory import memory_port_pair
+from engine_intelligence.testing import ManualProvider
 
 
 @dataclass
@@ -47,14 +47,14 @@ def maker(made: list[str], prefix: str) -> Callable[[], str]:
 
 
 def runtime(limits: IntelligenceLimits) -> Service:
-    provider, made = RecordingProvider(), list[str]()
+    provider, made = ManualProvider(), list[str]()
     service = create_intelligence_runtime(
         provider,
         limits=limits,
         create_activity_id=maker(made, "a"),
         create_session_id=maker(made, "s"),
     )
-    return Service(service, lambda: provider.calls, made)
+    return Service(service, lambda: len(provider.calls), made)
 
 
 def client(limits: IntelligenceLimits) -> Service:
@@ -264,7 +264,7 @@ def test_an_id_that_is_made_twice_leaves_the_running_activity_alone() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: create_intelligence_runtime(RecordingProvider()),
+        lambda: create_intelligence_runtime(ManualProvider()),
         lambda: create_intelligence_port_client("test.provider", memory_port_pair()[0]),
     ],
     ids=["runtime", "client"],
@@ -288,7 +288,7 @@ def test_the_default_identities_are_not_those_of_a_seeded_generator() -> None:
     made: list[str] = []
     for _ in range(2):
         random.seed(7)
-        result = create_intelligence_runtime(RecordingProvider()).submit("x")
+        result = create_intelligence_runtime(ManualProvider()).submit("x")
         assert isinstance(result, Ok)
         made += [result.value.id, result.value.session.id]
     assert len(set(made)) == len(made)
