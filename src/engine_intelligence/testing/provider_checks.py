@@ -74,7 +74,7 @@ async def any_text_ends_with_one_terminal(stage: ProviderStage) -> None:
         require(not activity.sink.late, "D1", f"an Activity for {shown} went on after its terminal")
 
 
-@CHECKS.about("S12")
+@CHECKS.about("S12", "S15")
 async def a_cancel_ends_an_activity_within_the_grace(stage: ProviderStage) -> None:
     """An Activity that is cancelled once it has begun to speak has a terminal within `cancel_grace_s`."""
     activity = stage.start()
@@ -94,7 +94,7 @@ async def a_second_cancel_does_nothing(stage: ProviderStage) -> None:
     """A cancel of what is being cancelled already raises nothing, and the Activity ends all the same."""
     activity = stage.start()
     stage.cancel(activity.id)
-    await _cancelled(stage, activity, "an Activity that was cancelled twice")
+    await _cancelled(stage, activity, "an Activity that was cancelled twice", rule="S13")
 
 
 @CHECKS.about("S13", "S14")
@@ -214,9 +214,9 @@ async def _ended(
     return activity
 
 
-async def _cancelled(stage: ProviderStage, activity: StageActivity, what: str) -> None:
+async def _cancelled(stage: ProviderStage, activity: StageActivity, what: str, *, rule: str = "S12") -> None:
     """Cancel, and wait for the terminal. Which one it is, and what is said after it, is a race (rules S13, P2)."""
     stage.cancel(activity.id)
     grace_s = stage.deadlines.cancel_grace_s
     ended = await stage.until(lambda: activity.ended, grace_s)
-    require(ended, "S12", f"{what} had no terminal within {grace_s:g} s")
+    require(ended, rule, f"{what} had no terminal within {grace_s:g} s")

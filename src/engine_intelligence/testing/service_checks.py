@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine_intelligence.activity import ActivityRef, Cancelled, Completed, SessionRef
+from engine_intelligence.result import Err, Ok
 from engine_intelligence.testing.bounded import bounded, until
 from engine_intelligence.testing.conformance import Checks, ConformanceError, blamed, require
 from engine_intelligence.testing.service_stage import ServiceStage, refusal
@@ -15,7 +16,8 @@ CHECKS: Checks[ServiceStage] = Checks()
 
 # What a game may pass by mistake where a number of events is due.
 _NO_SIZES: tuple[Any, ...] = (0, -1, -(2**70), True, False, 1.0, "1", b"1", [], float("nan"))
-_NO_TEXTS: tuple[Any, ...] = ("", "\ud800", "May I \udc80 pass?", None, 7, b"hello", ["hello"])
+_NO_TEXTS: tuple[Any, ...] = ("", None, 7, b"hello", ["hello"])
+_NOT_ENCODABLE = ("\ud800", "May I \udc80 pass?")
 _NO_SESSIONS: tuple[Any, ...] = ("s-1", 7, {"id": "s-1"}, object())
 _NO_IDS: tuple[Any, ...] = ("check-never-was", "", "\ud800", None, 7, b"a-1", [])
 
@@ -92,9 +94,9 @@ async def an_invalid_request_is_refused(stage: ServiceStage) -> None:
     """What is no text, empty, too long or not encodable is `intelligence-invalid-request`, and takes no place."""
     await stage.warm_up()
     longest = stage.service.limits.max_input_chars
-    for text in (*_NO_TEXTS, "x" * (longest + 1)):
-        shown = ascii(text)[:40]
-        error = refusal(stage.submit(text), "intelligence-invalid-request", "S2", f"an input that is {shown}")
+    for text in (*_NO_TEXTS, "x" * (longest + 1), *_NOT_ENCODABLE):
+        what, rule = f"an input that is {ascii(text)[:40]}", "D1" if text in _NOT_ENCODABLE else "S2"
+        error = refusal(stage.submit(text), "intelligence-invalid-request", rule, what)
         require(
             error.detail.field == "input",
             "S2",
@@ -264,6 +266,7 @@ async def a_result_is_neither_true_nor_false(stage: ServiceStage) -> None:
         (stage.service.cancel("check-never-was"), False),
     ):
         value: Any = result
+        require(isinstance(value, Ok | Err), "D4", f"a refusal is {type(value).__name__}, not Err")
         require(value.ok is ok, "D4", f".ok of a refusal is {value.ok!r}")
         try:
             truth = bool(value)

@@ -18,7 +18,7 @@ from engine_intelligence.testing.transcript import Transcript
 MakeService: TypeAlias = Callable[[], IntelligenceService | AbstractAsyncContextManager[IntelligenceService]]
 
 # How long a check listens for what must not come: other processes and threads need their turn.
-SETTLE_S = 0.1
+SETTLE_S = 0.05
 
 
 class ServiceStage:
