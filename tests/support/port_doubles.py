@@ -78,7 +78,7 @@ class PortDouble(FaultyPort[ReceivedT, SentT]):
         def named(message: object) -> bool:
             return kind(message) == name
 
-        self.at_send(Raise(self.fault), when=named)
+        self.at_send(Raise(self.fault), that=named)
 
     def arrive(self, *messages: ReceivedT) -> None:
         """Have messages arrive at this port."""

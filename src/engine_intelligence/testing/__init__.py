@@ -52,3 +52,11 @@ __all__ = [
     "check_provider",
     "check_service",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name != "strategies":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("engine_intelligence.testing.strategies")

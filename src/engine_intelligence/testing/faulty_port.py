@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -15,6 +15,7 @@ from engine_intelligence.protocol.messages import HostMessage, RealmMessage
 
 ReceivedT = TypeVar("ReceivedT")
 SentT = TypeVar("SentT")
+MessageT = TypeVar("MessageT")
 
 _decoder: MessageDecoder[Any] = MessageDecoder(RealmMessage | HostMessage)
 
@@ -61,9 +62,33 @@ class Garble(msgspec.Struct, frozen=True):
 
 
 PortFault: TypeAlias = Raise | Drop | Delay | End | Garble
-PortFaultPlace: TypeAlias = int | type | Callable[[Any], bool] | None
-"""Where a fault happens: at the n-th call, counted from 1; at messages of a class, or for which a function
-holds; or everywhere (`None`)."""
+PortFaultPlace: TypeAlias = int | type | None
+"""Where a fault happens: at the n-th call, counted from 1; at the messages of a class; or everywhere (`None`)."""
+
+
+class _Place(Generic[MessageT]):
+    """A fault, and where it happens."""
+
+    def __init__(
+        self, fault: PortFault, when: PortFaultPlace, that: Callable[[MessageT], bool] | None
+    ) -> None:
+        self.fault = fault
+        self._when = when
+        self._that = that
+
+    def at_call(self, number: int) -> bool:
+        """Whether it is at the n-th call, whatever is sent or received by that."""
+        whole = self._when is None or self._when == number
+        return whole and self._that is None and not isinstance(self._when, type)
+
+    def at_message(self, number: int, message: MessageT) -> bool:
+        """Whether it is at this message of the n-th call."""
+        if isinstance(self._when, type):
+            return isinstance(message, self._when) and self._holds(message)
+        return self._when in (None, number) and self._holds(message)
+
+    def _holds(self, message: MessageT) -> bool:
+        return self._that is None or self._that(message)
 
 
 class _Held(Generic[SentT]):
@@ -93,8 +118,8 @@ class FaultyPort(Generic[ReceivedT, SentT]):
     def __init__(self, port: MessagePort[ReceivedT, SentT]) -> None:
         """`port` belongs to this one from now on."""
         self._port = port
-        self._at_send: list[tuple[PortFaultPlace, PortFault]] = []
-        self._at_receive: list[tuple[PortFaultPlace, PortFault]] = []
+        self._at_send: list[_Place[SentT]] = []
+        self._at_receive: list[_Place[ReceivedT]] = []
         self._at_close: Exception | None = None
         self._going: _Held[SentT] = _Held()
         self._coming: _Held[ReceivedT] = _Held()
@@ -110,15 +135,32 @@ class FaultyPort(Generic[ReceivedT, SentT]):
 
     # What a test says
 
-    def at_send(self, fault: PortFault, *, when: PortFaultPlace = None) -> None:
-        """Have `fault` happen at the n-th call of `send`, or at all messages of a class: `when=2`, `when=Poll`."""
-        self._at_send.append((when, fault))
+    def at_send(
+        self,
+        fault: PortFault,
+        *,
+        when: PortFaultPlace = None,
+        that: Callable[[SentT], bool] | None = None,
+    ) -> None:
+        """Have `fault` happen at a send: `when=2` is the second call, `when=Poll` every message of that class.
 
-    def at_receive(self, fault: PortFault, *, when: PortFaultPlace = None) -> None:
-        """Have `fault` happen at the n-th call of `receive`, to all that it would hand out, or to all messages of a
-        class.
+        With `that` it only happens to messages for which that holds.
         """
-        self._at_receive.append((when, fault))
+        self._at_send.append(_Place(fault, when, that))
+
+    def at_receive(
+        self,
+        fault: PortFault,
+        *,
+        when: PortFaultPlace = None,
+        that: Callable[[ReceivedT], bool] | None = None,
+    ) -> None:
+        """Have `fault` happen at a receive: `when=2` is the second call, and all that it would hand out.
+
+        `when=Events` is every message of that class. With `that` it only happens to messages for which that
+        holds.
+        """
+        self._at_receive.append(_Place(fault, when, that))
 
     def at_close(self, error: Exception) -> None:
         """Have every `close` raise `error`, after it has released the port inside."""
@@ -140,7 +182,7 @@ class FaultyPort(Generic[ReceivedT, SentT]):
         """See `MessagePort.send`."""
         self.sends += 1
         self._calls += 1
-        fault = _fault_at(self._at_send, self.sends, message)
+        fault = _first(place for place in self._at_send if place.at_message(self.sends, message))
         if isinstance(fault, Raise):
             raise fault.error
         if isinstance(fault, End):
@@ -207,7 +249,7 @@ class FaultyPort(Generic[ReceivedT, SentT]):
 
     def _take_in(self) -> None:
         """Take what has arrived at the port inside, with the faults of this call."""
-        fault = _fault_at(self._at_receive, self.receives, None)
+        fault = _first(place for place in self._at_receive if place.at_call(self.receives))
         if isinstance(fault, Raise):
             raise fault.error
         if isinstance(fault, End):
@@ -222,7 +264,10 @@ class FaultyPort(Generic[ReceivedT, SentT]):
             if isinstance(self._ended, ProtocolError):
                 break  # nothing that comes after a violation is read
             over = self._ended is not None
-            self._arrive(message, None if over else fault or _fault_at(self._at_receive, 0, message))
+            self._arrive(message, None if over else fault or self._fault_of(message))
+
+    def _fault_of(self, message: ReceivedT) -> PortFault | None:
+        return _first(place for place in self._at_receive if place.at_message(self.receives, message))
 
     def _arrive(self, message: ReceivedT, fault: PortFault | None) -> None:
         wait = 0
@@ -267,22 +312,10 @@ class FaultyPort(Generic[ReceivedT, SentT]):
             self._released = self._port.close()
 
 
-def _fault_at(
-    faults: list[tuple[PortFaultPlace, PortFault]], number: int, message: object
-) -> PortFault | None:
-    """The first fault for the `number`-th call with `message`, which is `None` where no single one is meant."""
-    for when, fault in faults:
-        if when is None:
-            return fault
-        if isinstance(when, int):
-            found = when == number
-        elif isinstance(when, type):
-            found = isinstance(message, when)
-        else:
-            found = message is not None and when(message)
-        if found:
-            return fault
-    return None
+def _first(places: Iterator[_Place[Any]]) -> PortFault | None:
+    """The fault of the first of these places."""
+    place = next(places, None)
+    return None if place is None else place.fault
 
 
 def _garbled(message: object, damage: Callable[[bytes], bytes]) -> object:
