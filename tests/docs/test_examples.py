@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -74,6 +75,24 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("test_*.py")), ids=lambda path: path.stem)
+def test_a_test_among_the_examples_passes_where_only_it_is(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_intelligence.__file__).parents[1]))
+    shutil.copy(path, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", path.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^\d+ passed in", done.stdout, re.MULTILINE)
 
 
 def test_every_program_among_the_examples_is_run() -> None:

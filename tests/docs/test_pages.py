@@ -6,12 +6,15 @@ from pathlib import Path
 
 import api_table
 import pytest
+import spec_rules
 
 import engine_intelligence
+import engine_intelligence.testing
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.models.catalogue import CATALOGUE
 from engine_intelligence.protocol.framing import check_frame_bound
 from engine_intelligence.providers.llama import Options
+from engine_intelligence.testing import port_checks, provider_checks, service_checks
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,11 +58,36 @@ def test_the_size_of_the_model_in_the_readme_is_that_of_the_catalogue() -> None:
 def test_every_public_name_is_in_one_group_of_the_reference() -> None:
     grouped = [name for names in api_table.GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(engine_intelligence.__all__)
+    of_the_kit = [name for names in api_table.TESTING_GROUPS.values() for name in names]
+    assert sorted(of_the_kit) == sorted(engine_intelligence.testing.__all__)
 
 
 def test_the_reference_is_what_the_docstrings_say() -> None:
     page = api_table.PAGE.read_text(encoding="utf-8")
     assert page == api_table.with_table(page), "run: python tools/api_table.py --write"
+
+
+def test_the_tables_of_checks_are_what_the_kit_checks() -> None:
+    page = api_table.TESTING_PAGE.read_text(encoding="utf-8")
+    assert page == api_table.with_checks(page), "run: python tools/api_table.py --write"
+
+
+def test_the_rules_of_the_checks_are_rules_of_the_contract() -> None:
+    rules = set(spec_rules.rule_ids((ROOT / "docs/spec.md").read_text(encoding="utf-8")))
+    kinds = (provider_checks.CHECKS, port_checks.CHECKS, service_checks.CHECKS)
+    assert {rule for checks in kinds for check in checks for rule in check.rules} <= rules
+
+
+def test_rules_that_findings_name_are_rules_of_the_contract() -> None:
+    rules = set(spec_rules.rule_ids((ROOT / "docs/spec.md").read_text(encoding="utf-8")))
+    folder = Path(engine_intelligence.testing.__file__).parent
+    named = {
+        rule
+        for path in folder.glob("*.py")
+        for rule in re.findall(r'"([A-Z][1-9][0-9]?)"', path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert named <= rules
 
 
 def test_links_of_the_readme_lead_to_files() -> None:

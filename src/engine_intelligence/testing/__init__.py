@@ -18,7 +18,6 @@ from engine_intelligence.testing.faulty_port import (
     FaultyPort,
     Garble,
     PortFault,
-    PortFaultPlace,
     Raise,
 )
 from engine_intelligence.testing.manual_provider import ManualProvider
@@ -42,7 +41,6 @@ __all__ = [
     "ManualClock",
     "ManualProvider",
     "PortFault",
-    "PortFaultPlace",
     "PortPair",
     "Raise",
     "Script",
