@@ -153,7 +153,10 @@ class IntelligenceProvider(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release everything. Awaited once, for at most the Host's `close_grace_s` (rule B4)."""
+        """Release everything. A service awaits it once, for at most the Host's `close_grace_s` (rule B4).
+
+        Closing what is closed does nothing.
+        """
         ...
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from testing.broken_answers import (
     ANameThatIsNoText,
     AnotherNameEachTime,
@@ -53,6 +54,8 @@ from testing.broken_ends import (
 )
 from testing.good_providers import FAILS, Good
 
+from engine_intelligence.testing import CHECK_DEADLINES
+
 
 @dataclass(frozen=True)
 class Broken:
@@ -83,7 +86,20 @@ FAILURE = "a failure is one terminal"
 CLOSE = "close ends while activities run"
 NOTHING = "close leaves nothing behind"
 
+# How long something is waited for that never comes. All else has the time of a busy machine.
+SHORT_S = 1.0
+
+
+def within(**deadlines: float) -> dict[str, Any]:
+    """Options with some deadlines short."""
+    return {"deadlines": msgspec.structs.replace(CHECK_DEADLINES, **deadlines)}
+
+
 BLOCKS: dict[str, Any] = {"blocked_s": 0.5}
+NEVER_ENDS = within(activity_s=SHORT_S)
+NEVER_SPEAKS = within(first_text_s=SHORT_S)
+NEVER_STOPS = within(cancel_grace_s=SHORT_S)
+NEVER_CLOSES = within(close_grace_s=SHORT_S)
 
 BROKEN = [
     Broken(AnotherNameEachTime, ID, "P7"),
@@ -92,8 +108,8 @@ BROKEN = [
     Broken(TwoTerminals, TERMINAL, "S6"),
     Broken(TextAfterTheTerminal, TERMINAL, "S6"),
     Broken(LateFromAnotherThread, TERMINAL, "S6"),
-    Broken(NeverEnds, TERMINAL, "S6"),
-    Broken(RaisesInItsTask, TERMINAL, "S6"),
+    Broken(NeverEnds, TERMINAL, "S6", NEVER_ENDS),
+    Broken(RaisesInItsTask, TERMINAL, "S6", NEVER_ENDS),
     Broken(BlocksInStart, TERMINAL, "S1", BLOCKS),
     Broken(BlocksTheLoop, TERMINAL, "S1", BLOCKS),
     Broken(ReturnsNothing, TERMINAL, "S14"),
@@ -104,27 +120,27 @@ BROKEN = [
     Broken(SaysNumbers, TYPES, "P2"),
     Broken(CountsInADict, TYPES, "P2"),
     Broken(FinishesInItsOwnWords, TYPES, "P2"),
-    Broken(ReadsOnlyTheBasicPlane, TEXTS, "D1"),
-    Broken(GivesUpOnLongTexts, TEXTS, "D1"),
+    Broken(ReadsOnlyTheBasicPlane, TEXTS, "D1", NEVER_ENDS),
+    Broken(GivesUpOnLongTexts, TEXTS, "D1", NEVER_ENDS),
     Broken(AnswersTwiceToBlanks, TEXTS, "D1"),
-    Broken(IgnoresCancel, CANCEL, "S12"),
-    Broken(SaysNothing, CANCEL, "S15"),
-    Broken(LosesAnEarlyCancel, EARLY, "S12"),
+    Broken(IgnoresCancel, CANCEL, "S12", NEVER_STOPS),
+    Broken(SaysNothing, CANCEL, "S15", NEVER_SPEAKS),
+    Broken(LosesAnEarlyCancel, EARLY, "S12", NEVER_STOPS),
     Broken(SecondCancelRaises, TWICE, "S14"),
-    Broken(ForgetsAtTheSecondCancel, TWICE, "S13"),
+    Broken(ForgetsAtTheSecondCancel, TWICE, "S13", NEVER_STOPS),
     Broken(CancelOfAnythingElseRaises, UNKNOWN, "S14"),
     Broken(CancelsEverything, UNKNOWN, "S13"),
     Broken(EndsAgainWhenCancelled, UNKNOWN, "S13"),
-    Broken(CompletesLater, AT_ONCE, "S6"),
+    Broken(CompletesLater, AT_ONCE, "S6", NEVER_ENDS),
     Broken(OneText, AT_ONCE, "P3"),
     Broken(OneTurnASession, ORDER, "P6"),
     Broken(IgnoresItsBounds, ORDER, "S6"),
     Broken(LosesACancelledSession, AFTER, "P5"),
     Broken(CompletesWhereItFails, FAILURE, "S14", {"failing_input": FAILS}),
     Broken(CloseRaises, CLOSE, "B4"),
-    Broken(CloseHangs, CLOSE, "B4"),
+    Broken(CloseHangs, CLOSE, "B4", NEVER_CLOSES),
     Broken(SecondCloseRaises, CLOSE, "B4"),
     Broken(CloseBlocks, CLOSE, "B4", BLOCKS),
-    Broken(LeavesItsTasks, NOTHING, "H6"),
-    Broken(LeavesAThread, NOTHING, "H6"),
+    Broken(LeavesItsTasks, NOTHING, "H6", NEVER_CLOSES),
+    Broken(LeavesAThread, NOTHING, "H6", NEVER_CLOSES),
 ]

@@ -49,6 +49,7 @@ from testing.broken_polls import (
     SecondGoesFirst,
     SpeaksOfOthers,
 )
+from testing.broken_providers import NEVER_ENDS, SHORT_S, within
 from testing.good_services import INPUTS
 
 
@@ -66,6 +67,7 @@ class BrokenService:
 
 
 BLOCKS: dict[str, Any] = {"blocked_s": 0.5}
+NEVER_STOPS = {**INPUTS, **within(cancel_grace_s=SHORT_S, close_grace_s=SHORT_S)}
 
 TERMINAL = "an activity ends with one terminal"
 FAIR = "all activities end however few events a poll takes"
@@ -90,11 +92,11 @@ AFTER = "after close there is nothing"
 BROKEN_SERVICES = [
     BrokenService(BlocksInPoll, TERMINAL, "S1", BLOCKS),
     BrokenService(EndsTwice, TERMINAL, "S6"),
-    BrokenService(LosesTerminals, TERMINAL, "S6"),
+    BrokenService(LosesTerminals, TERMINAL, "S6", NEVER_ENDS),
     BrokenService(SpeaksOfOthers, TERMINAL, "S6"),
     BrokenService(CountsFromZero, TERMINAL, "D3"),
-    BrokenService(LosesTerminals, FAIR, "S6"),
-    BrokenService(PrefersTheFirst, FAIR, "S9"),
+    BrokenService(LosesTerminals, FAIR, "S6", NEVER_ENDS),
+    BrokenService(PrefersTheFirst, FAIR, "S9", NEVER_ENDS),
     BrokenService(DropsWhatIsLate, TEXT, "S11"),
     BrokenService(PollsAll, SIZE, "S7"),
     BrokenService(PollsATuple, SIZE, "S7"),
@@ -111,7 +113,7 @@ BROKEN_SERVICES = [
     BrokenService(OneSessionForAll, IDS, "S5"),
     BrokenService(NoBounds, PLACES, "S8"),
     BrokenService(CutsOverflows, OVERFLOW, "S10", INPUTS),
-    BrokenService(IgnoresCancel, CANCEL, "S12", INPUTS),
+    BrokenService(IgnoresCancel, CANCEL, "S12", NEVER_STOPS),
     BrokenService(SecondCancelIsCapacity, CANCEL, "S13", INPUTS),
     BrokenService(CancelOfAnythingIsFine, UNKNOWN, "S13"),
     BrokenService(NamesAnotherId, UNKNOWN, "S13"),

@@ -17,7 +17,7 @@ from testing.good_services import (
     runtime,
 )
 
-from engine_intelligence import Deadlines, IntelligenceRuntime, create_intelligence_runtime, spawn_host
+from engine_intelligence import IntelligenceRuntime, create_intelligence_runtime, spawn_host
 from engine_intelligence.testing import (
     SERVICE_CHECKS,
     ConformanceError,
@@ -26,9 +26,6 @@ from engine_intelligence.testing import (
     check_service,
 )
 from engine_intelligence.testing.service_checks import CHECKS
-
-# What hangs is found after this; what is right takes milliseconds.
-HASTY = Deadlines(first_text_s=1, stall_s=1, activity_s=1, cancel_grace_s=0.5, close_grace_s=0.5)
 
 KINDS = [runtime, across_a_memory_port, across_a_plain_memory_port, Service]
 
@@ -59,7 +56,7 @@ def test_the_services_of_a_host_process_pass(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("broken", BROKEN_SERVICES, ids=lambda broken: f"{broken}-{broken.rule}")
 def test_a_broken_service_is_rejected_by_its_rule(broken: BrokenService) -> None:
     with pytest.raises(ConformanceError) as found:
-        check_service(broken.make, deadlines=HASTY, only=broken.check, **broken.options)
+        check_service(broken.make, only=broken.check, **broken.options)
     assert found.value.rule == broken.rule, str(found.value)
 
 
@@ -72,7 +69,7 @@ def test_all_checks_are_made_up_to_the_last() -> None:
     last = BROKEN_SERVICES[-1]
     assert last.check == SERVICE_CHECKS[-1]
     with pytest.raises(ConformanceError) as found:
-        check_service(last.make, deadlines=HASTY)
+        check_service(last.make, **last.options)
     assert found.value.rule == last.rule
 
 

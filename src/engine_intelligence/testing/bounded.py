@@ -34,6 +34,8 @@ class Watch:
         self.doing = "the part under test"
         self.last_beat = time.monotonic()
         self.error: BaseException | None = None
+        self.given_up = False
+        """Nobody waits any more: what comes free at last has nothing left to do."""
         self.escaped: list[str] = []
         """What was raised where nobody could catch it: in a task, a callback or a thread of the part under test."""
 
@@ -56,9 +58,10 @@ def run_bounded(main: Callable[[Watch], Awaitable[None]], *, blocked_s: float) -
         thread.start()
         while thread.is_alive() and time.monotonic() - watch.last_beat < blocked_s:
             thread.join(_BEAT_S)
+    watch.given_up = thread.is_alive()
     if watch.error is not None:
         raise watch.error
-    if thread.is_alive():
+    if watch.given_up:
         raise ConformanceError(
             watch.rule, f"{watch.doing} blocked its thread for more than {blocked_s:g} s{_where(thread)}"
         )
@@ -99,7 +102,7 @@ async def bounded(awaitable: Awaitable[object], within_s: float) -> bool:
 def _run(main: Callable[[Watch], Awaitable[None]], watch: Watch) -> None:
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: _note(watch, context))
-        beating = asyncio.ensure_future(_beat(watch))
+        beating = asyncio.ensure_future(_beat(watch, asyncio.current_task()))
         try:
             await main(watch)
         finally:
@@ -118,10 +121,12 @@ def _run(main: Callable[[Watch], Awaitable[None]], watch: Watch) -> None:
         watch.error = watch.error or error
 
 
-async def _beat(watch: Watch) -> None:
-    while True:
+async def _beat(watch: Watch, check: asyncio.Task[None] | None) -> None:
+    while not watch.given_up:
         watch.last_beat = time.monotonic()
         await asyncio.sleep(_BEAT_S)
+    if check is not None:
+        check.cancel()
 
 
 def _note(watch: Watch, context: Mapping[str, Any]) -> None:
@@ -150,9 +155,10 @@ def _escapes_of_threads(watch: Watch) -> Generator[None]:
 
 
 def _where(thread: threading.Thread) -> str:
-    """Where a thread is: file, line and function, without any value."""
+    """Where a thread is, and how it came there: file, line and function, without any value."""
     frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage] - documented, for this
     if frame is None:
         return ""
-    last = traceback.extract_stack(frame)[-1]
-    return f", at {os.path.basename(last.filename)}:{last.lineno} in {last.name}"
+    stack = traceback.extract_stack(frame)[-3:]
+    places = [f"{os.path.basename(each.filename)}:{each.lineno} in {each.name}" for each in stack]
+    return f", at {' > '.join(places)}"
