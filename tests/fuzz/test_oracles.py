@@ -36,7 +36,13 @@ def always(result: object) -> Callable[[bytes], object]:
 
 @pytest.mark.parametrize(
     "error",
-    [KeyError("x"), RecursionError(), MemoryError(), UnicodeDecodeError("utf-8", b"", 0, 1, ""), SystemExit()],
+    [
+        KeyError("x"),
+        RecursionError(),
+        MemoryError(),
+        UnicodeDecodeError("utf-8", b"", 0, 1, ""),
+        SystemExit(),
+    ],
     ids=lambda error: type(error).__name__,
 )
 def test_a_decoder_that_raises_another_error_is_found(error: BaseException) -> None:

@@ -16,7 +16,14 @@ from engine_intelligence.protocol.codec import (
     realm_message_decoder,
 )
 from engine_intelligence.protocol.framing import CONTROL_CHANNEL, FrameReader
-from engine_intelligence.protocol.messages import ChannelOpen, Close, Closed, Heartbeat, HostMessage, RealmMessage
+from engine_intelligence.protocol.messages import (
+    ChannelOpen,
+    Close,
+    Closed,
+    Heartbeat,
+    HostMessage,
+    RealmMessage,
+)
 
 OPEN = (CONTROL_CHANNEL, ChannelOpen(1, "p"))
 

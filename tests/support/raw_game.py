@@ -88,7 +88,9 @@ class RawGame:
         end = time.monotonic() + PATIENCE_S
         while not condition():
             if self.over or time.monotonic() > end:
-                pytest.fail(f"this never came: {what}; over: {self.over}, heard: {str(dict(self.heard))[-500:]}")
+                pytest.fail(
+                    f"this never came: {what}; over: {self.over}, heard: {str(dict(self.heard))[-500:]}"
+                )
             if select.select([self.sock], [], [], 0.2)[0]:
                 self._read()
 

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,7 @@ def fuzz_target(name: str, scale: float, folder: Path) -> dict[str, Any]:
     runs = max(1, round(RUNS * scale * TARGETS[name].share / 1000))
     said = fuzzer(
         name,
+        folder,
         f"-runs={runs}",
         f"-seed={SEED}",
         f"-artifact_prefix={artifacts}{os.sep}",
@@ -107,13 +109,12 @@ def fuzz_target(name: str, scale: float, folder: Path) -> dict[str, Any]:
     }
 
 
-def fuzzer(name: str, *arguments: str) -> str:
+def fuzzer(name: str, folder: Path, *arguments: str) -> str:
     """Run the fuzzer, and return what it says."""
     limits = [f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={RSS_MB}", f"-max_len={TARGETS[name].max_bytes}"]
-    command = [sys.executable, "-m", "campaign.fuzz.worker", name, str(MEMORY_MB), *limits]
     path = os.pathsep.join(filter(None, [str(ROOT / "tools"), os.environ.get("PYTHONPATH")]))
     ran = subprocess.run(
-        [*command, "-print_final_stats=1", *arguments],
+        [command(name, folder), *limits, "-print_final_stats=1", *arguments],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -121,6 +122,16 @@ def fuzzer(name: str, *arguments: str) -> str:
     )
     said = ran.stderr.decode(errors="replace")
     return said if ran.returncode == 0 else f"{said}\nended with {ran.returncode}\n"
+
+
+def command(name: str, folder: Path) -> Path:
+    """A program that fuzzes a target: where it makes a corpus small, the fuzzer starts itself again by its name."""
+    path = folder / f"fuzz-{name}"
+    if not path.exists():
+        worker = [sys.executable, "-m", "campaign.fuzz.worker", name, str(MEMORY_MB), str(path)]
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(worker)} "$@"\n', encoding="utf-8")
+        path.chmod(0o700)
+    return path
 
 
 def crash(said: str, artifacts: Path) -> dict[str, str] | None:
@@ -162,7 +173,9 @@ def grow(folder: Path) -> None:
     for name in TARGETS:
         corpus, fewest = CORPUS / name, folder / "fewest" / name
         fewest.mkdir(parents=True)
-        said = fuzzer(name, "-set_cover_merge=1", str(fewest), str(folder / name), *known(name, folder))
+        said = fuzzer(
+            name, folder, "-set_cover_merge=1", str(fewest), str(folder / name), *known(name, folder)
+        )
         if "ended with" in said:
             raise RuntimeError(f"the corpus of {name} could not be made small: {said[-500:]}")
         corpus.mkdir(parents=True, exist_ok=True)

@@ -22,22 +22,20 @@ _TEXTS = ["", "a", "p", "q", "\x00", "\x1b[2J", "é", "\U0001f9e0", "x" * 40, ".
 _OTHERS: list[Any] = [None, True, False, 0.5, -0.0, float("inf"), float("nan"), [], {}, [[[]]], {"a": {}}]
 
 
-def of_value(
-    read: Callable[[bytes], Any], write: Callable[[Any], bytes], names: Sequence[str]
-) -> Change:
+def of_value(read: Callable[[bytes], Any], write: Callable[[Any], bytes], names: Sequence[str]) -> Change:
     """Changes the value that a body holds; a body that holds none is left alone."""
 
     def change(data: bytes, chance: random.Random) -> bytes:
         try:
             value = read(data)
-        except Exception:
+        except Exception:  # noqa: BLE001 - no value of this format
             return data
         for _ in range(1 + chance.randrange(2)):
             value = changed(value, chance, names)
         try:
             return write(value)
-        except Exception:
-            return data  # one that this format cannot hold
+        except Exception:  # noqa: BLE001 - a value that this format cannot hold
+            return data
 
     return change
 

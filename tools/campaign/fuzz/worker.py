@@ -1,4 +1,6 @@
-"""One process of the fuzzer: `python -m campaign.fuzz.worker TARGET MEMORY_MB [arguments of libFuzzer]`.
+"""One process of the fuzzer: `python -m campaign.fuzz.worker TARGET MEMORY_MB COMMAND [arguments of libFuzzer]`.
+
+`COMMAND` is a program that runs this with all but the last, for the fuzzer to start itself again.
 
 It ends at the first input for which something does not hold, leaves that input as a file, and says what it was.
 """
@@ -37,7 +39,7 @@ def main() -> None:
         mutated: bytes = atheris.Mutate(data, max_bytes)
         return mutated
 
-    atheris.Setup([sys.argv[0], *sys.argv[3:]], TARGETS[name].check, custom_mutator=mutate)
+    atheris.Setup([sys.argv[3], *sys.argv[4:]], TARGETS[name].check, custom_mutator=mutate)
     atheris.Fuzz()
 
 
