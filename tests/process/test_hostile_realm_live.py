@@ -4,89 +4,20 @@ The realm is bytes on a real socket. All tests here use one Host, each a port of
 the same connection still does its work, and the Host holds no more than before.
 """
 
-import itertools
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
-from support import hostile_bodies, hostile_minds
+from support import hostile_bodies
 from support.hostile_minds import HONEST
+from support.hostile_town import Victim
 from support.port_messages import hello, submit
-from support.process_marks import Mark
-from support.process_start import Starter
-from support.raw_game import RawGame, start_raw
+from support.raw_game import RawGame
 
 from engine_intelligence import Cancelled, Completed, SessionRef
 from engine_intelligence.protocol.messages import Cancel, Close, Closed, Events, Hello, Poll, Rejected
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits")
-
-# Several of what a Host may be made to read at once: a frame of 4 MiB, read into up to 30 times as much, and let go.
-SLACK_BYTES = 160 << 20
-
-
-@pytest.fixture(scope="module")
-def town() -> Iterator[RawGame]:
-    """One Host with many providers, and its raw realm."""
-    mark = Mark()
-    with ExitStack() as until_the_end, pytest.MonkeyPatch.context() as patch:
-        until_the_end.callback(mark.kill)
-        game = start_raw(Starter("socket", mark, until_the_end), f"{hostile_minds.__name__}:crowd", patch)
-        until_the_end.callback(game.close)
-        game.ask(HONEST, "are you there")  # all of its processes are
-        yield game
-    mark.until_gone()
-
-
-_marks = itertools.count()
-
-
-class Victim:
-    """A port that a test does to as it likes."""
-
-    def __init__(self, game: RawGame) -> None:
-        self.game = game
-        self.provider_id = f"mark-{next(_marks)}"
-        self.channel = game.open(self.provider_id)
-
-    @property
-    def session(self) -> SessionRef:
-        return SessionRef(self.provider_id, "s")
-
-    def tell(self, *messages: object) -> None:
-        self.game.tell(self.channel, *messages)
-
-    def submit(self, id: str, input: str, session_id: str | None = None) -> None:
-        self.tell(submit(id, input, SessionRef(self.provider_id, session_id or id)))
-
-    def rejections(self, count: int) -> list[Rejected]:
-        """Read until so many submissions are rejected."""
-        heard = self.game.heard[self.channel]
-
-        def rejected() -> list[Rejected]:
-            return [message for message in heard if isinstance(message, Rejected)]
-
-        self.game.hear(lambda: len(rejected()) >= count, f"{count} rejections")
-        return rejected()
-
-    def until_idle(self) -> None:
-        """Read until the Host has handled all that it was sent: the honest port's answer comes after that."""
-        self.game.ask(HONEST, "are you there")
-
-
-@pytest.fixture
-def victim(town: RawGame) -> Iterator[Victim]:
-    """A port of the Host. After the test another port works, and the Host holds what it held before."""
-    before, memory_before = town.census(HONEST), town.host.memory_info().rss
-    made = Victim(town)
-    yield made
-    made.tell(Close())
-    town.why_closed(made.channel)
-    assert town.ask(HONEST, "still as ever") == "still as ever "
-    town.hear(lambda: town.census(HONEST) == before, f"what the Host held before: {before}")
-    assert town.host.memory_info().rss < memory_before + SLACK_BYTES
-
 
 # What ends the port
 
@@ -227,7 +158,7 @@ def test_a_submission_out_of_bounds_is_rejected_by_field(
 
 
 @pytest.mark.spec("M5", "S3")
-@pytest.mark.parametrize("owner", [HONEST, "", "MARK-0", "mark-0\0", "mаrk-0", "../mark-0"])
+@pytest.mark.parametrize("owner", [HONEST, "MARK-0", "mark-0\0", "mаrk-0", "../mark-0"])
 def test_a_session_of_another_provider_is_rejected(victim: Victim, owner: str) -> None:
     victim.tell(submit("a", "x", SessionRef(owner, "s")))
     (rejection,) = victim.rejections(1)
@@ -290,7 +221,7 @@ def test_an_activity_that_is_cancelled_a_thousand_times_ends_once(victim: Victim
 def test_what_a_provider_repeats_stays_text_whatever_it_looks_like(
     town: RawGame, victim: Victim, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    frames = "\x00\x00\x00\x01\x00\x00\xc1".encode("latin-1").decode("latin-1")
+    frames = "\x00\x00\x00\x01\x00\x00\xc1"
     input = f"sk-CANARY \x1b[2J\x1b]0;owned\x07 {frames} \u202e \r\n\x9b31m"
     assert town.ask("repeat", input) == input
     said = capfd.readouterr()

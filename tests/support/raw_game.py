@@ -13,7 +13,7 @@ import msgspec
 import psutil
 import pytest
 
-from engine_intelligence import Completed, HostConnection, IntelligenceEvent, SessionRef, TextDelta
+from engine_intelligence import Completed, Deadlines, HostConnection, IntelligenceEvent, SessionRef, TextDelta
 from engine_intelligence.ports.realm_link import SocketLink
 from engine_intelligence.protocol.codec import encode_msgpack, host_control_decoder, host_message_decoder
 from engine_intelligence.protocol.framing import CONTROL_CHANNEL, FrameReader, encode_frame
@@ -181,7 +181,7 @@ _CONTROL = host_control_decoder()
 _PORT = host_message_decoder()
 
 
-def start_raw(start: Starter, source: str, patch: pytest.MonkeyPatch) -> RawGame:
+def start_raw(start: Starter, source: str, patch: pytest.MonkeyPatch, close_grace_s: float) -> RawGame:
     """Start a Host with `spawn_host`, and take its socket in the place of our client, which never gets to look at it."""
     taken: list[socket.socket] = []
 
@@ -192,7 +192,7 @@ def start_raw(start: Starter, source: str, patch: pytest.MonkeyPatch) -> RawGame
 
     with patch.context() as during:
         during.setattr("engine_intelligence.realm.connection.SocketLink", Taken)
-        connection = start(source)
+        connection = start(source, deadlines=Deadlines(close_grace_s=close_grace_s))
     (sock,) = taken
     sock.setblocking(False)
     return RawGame(connection, sock)
