@@ -3,6 +3,7 @@
 import random
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from campaign.fuzz.mutators import mutator
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine_intelligence.protocol.codec import (
+    MessageDecoder,
     host_control_decoder,
     host_message_decoder,
     realm_control_decoder,
@@ -21,7 +23,7 @@ from engine_intelligence.protocol.codec import (
 
 CORPUS = Path(__file__).parent / "corpus"
 
-DECODERS = {
+DECODERS: dict[str, MessageDecoder[Any]] = {
     "realm-msgpack": realm_message_decoder(),
     "realm-json": realm_message_decoder("json"),
     "host-msgpack": host_message_decoder(),

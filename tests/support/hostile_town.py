@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -22,7 +22,7 @@ SLACK_BYTES = 160 << 20
 
 
 @contextmanager
-def raw_host(source: str, *, close_grace_s: float = 0.3) -> Iterator[RawGame]:
+def raw_host(source: str, *, close_grace_s: float = 0.3) -> Generator[RawGame]:
     """A Host of `hostile_minds`, all of whose processes are there, and its raw realm."""
     mark = Mark()
     with ExitStack() as until_the_end, pytest.MonkeyPatch.context() as patch:
@@ -72,7 +72,7 @@ class Victim:
 
 
 @contextmanager
-def unharmed(game: RawGame) -> Iterator[None]:
+def unharmed(game: RawGame) -> Generator[None]:
     """After the block the honest port of the same connection works, and the Host holds what it held before."""
     before, memory_before = game.census(HONEST), game.host.memory_info().rss
     yield

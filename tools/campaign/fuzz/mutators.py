@@ -17,8 +17,20 @@ from engine_intelligence.protocol.framing import Frame
 
 Change: TypeAlias = Callable[[bytes, random.Random], bytes]
 
-_NUMBERS = [0, 1, -1, 127, 128, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**64 - 1, -(2**63)]
-_TEXTS = ["", "a", "p", "q", "\x00", "\x1b[2J", "é", "\U0001f9e0", "x" * 40, "../..", "intelligence-closed"]
+_NUMBERS: list[Any] = [0, 1, -1, 127, 128, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**64 - 1, -(2**63)]
+_TEXTS: list[Any] = [
+    "",
+    "a",
+    "p",
+    "q",
+    "\x00",
+    "\x1b[2J",
+    "é",
+    "\U0001f9e0",
+    "x" * 40,
+    "../..",
+    "intelligence-closed",
+]
 _OTHERS: list[Any] = [None, True, False, 0.5, -0.0, float("inf"), float("nan"), [], {}, [[[]]], {"a": {}}]
 
 
@@ -86,7 +98,8 @@ def changed(value: Any, chance: random.Random, names: Sequence[str]) -> Any:
     if isinstance(value, str) and chance.random() < 0.5:
         place = chance.randrange(len(value) + 1)
         return value[:place] + chance.choice(_TEXTS) + value[place + chance.randrange(2) :]
-    return chance.choice(chance.choice([_NUMBERS, _TEXTS, names, _OTHERS]))
+    pools: list[Sequence[Any]] = [_NUMBERS, _TEXTS, names, _OTHERS]
+    return chance.choice(chance.choice(pools))
 
 
 def _changed_dict(value: dict[Any, Any], chance: random.Random, names: Sequence[str]) -> dict[Any, Any]:

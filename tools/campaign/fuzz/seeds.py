@@ -11,6 +11,7 @@ from engine_intelligence.activity import (
     Cancelled,
     Completed,
     Failed,
+    IntelligenceEvent,
     SessionRef,
     TextDelta,
     Usage,
@@ -63,7 +64,7 @@ FAILURES = [
     ),
 ]
 
-EVENTS = [
+EVENTS: list[IntelligenceEvent] = [
     TextDelta("a", 1, "x\U0001f9e0"),
     Completed("a", 2, SESSION, "xy", Usage(1, 2), "stop"),
     Completed("a", 2**40, SESSION, ""),
@@ -168,19 +169,17 @@ def names() -> list[str]:
     """The names of fields and the short texts of messages, as they are on the wire."""
     found: set[str] = {*get_args(ErrorCode)}
 
-    def look(value: object) -> None:
-        match value:
-            case dict():
-                for key, each in value.items():
-                    look(key)
-                    look(each)
-            case list():
-                for each in value:
-                    look(each)
-            case str() if value.isascii():
+    def look(value: Any) -> None:
+        if isinstance(value, str):
+            if value.isascii():
                 found.add(value)
-            case _:
-                pass
+        elif hasattr(value, "items"):
+            for key, each in value.items():
+                look(key)
+                look(each)
+        elif hasattr(value, "__iter__"):
+            for each in value:
+                look(each)
 
     for value in FROM_A_REALM + FROM_A_HOST + CONTROL_OF_A_REALM:
         look(msgspec.json.decode(msgspec.json.encode(value)))
