@@ -137,12 +137,15 @@ def command(name: str, folder: Path) -> Path:
 
 def crash(said: str, artifacts: Path) -> dict[str, str] | None:
     """What ended the fuzzer before its time: the input, and what it did."""
+    if "ended with" not in said:
+        return None  # an artifact of a run that went on is that of a slow input, which a busy machine has too
     left = sorted(artifacts.iterdir())
-    if not left and "ended with" not in said:
-        return None
-    what = re.findall(r"^.*(?:Broken|Error|ERROR|ended with).*$", said, re.MULTILINE)
+    # The first that says most: what did not hold, what the fuzzer saw, or how its process ended.
+    words = (
+        re.search(rf"^.*{word}.*$", said, re.MULTILINE) for word in ("Broken: ", "ERROR: ", "ended with")
+    )
     return {
-        "what": what[0].strip() if what else "the fuzzer ended",
+        "what": next(found[0].strip() for found in words if found),
         "input": left[0].read_bytes()[:_SHOWN_BYTES].hex() if left else "",
     }
 
