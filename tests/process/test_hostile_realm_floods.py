@@ -46,12 +46,10 @@ def test_of_a_hundred_thousand_submits_as_many_run_as_there_are_places(victim: V
 
 
 @pytest.mark.spec("M5")
-def test_a_hundred_thousand_submits_of_one_id_start_it_once(victim: Victim) -> None:
+def test_twenty_thousand_submits_of_one_id_start_it_once(victim: Victim) -> None:
     message = submit("a", "talk", SessionRef(victim.provider_id, "s"))
-    for sent in range(AT_ONCE, MANY + 1, AT_ONCE):
-        victim.game.write(repeated(victim, message, times=AT_ONCE))
-        victim.rejections(sent - 1)
-    assert {rejection.error.detail.field for rejection in victim.rejections(MANY - 1)} == {"id"}
+    victim.game.write(repeated(victim, message, times=AT_ONCE))
+    assert {rejection.error.detail.field for rejection in victim.rejections(AT_ONCE - 1)} == {"id"}
 
 
 @pytest.mark.spec("S13", "M5")

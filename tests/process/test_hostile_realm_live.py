@@ -110,6 +110,13 @@ def test_credit_of_no_events_is_answered_with_none(victim: Victim, credit: int) 
 
 
 @pytest.mark.spec("M4", "M5")
+def test_credit_below_none_takes_nothing_away_from_what_is_granted(victim: Victim) -> None:
+    victim.tell(hello(victim.provider_id), Poll(-(2**63)), Poll(-1), Poll(64))
+    victim.submit("a", "echo me")
+    assert isinstance(victim.game.until_end(victim.channel, "a"), Completed)
+
+
+@pytest.mark.spec("M4", "M5")
 def test_a_poll_that_says_its_credit_twice_is_answered_once(victim: Victim) -> None:
     victim.game.body(victim.channel, hostile_bodies.poll_twice_in_one(1, 2))
     victim.until_idle()
