@@ -72,6 +72,7 @@ def record(crash: dict[str, str] | None) -> dict[str, Any]:
         "crashes": int(crash is not None),
         "peak_memory_mb": 50,
         "seconds": 2,
+        "processor_seconds": 3,
         "versions": {"atheris": "3.0.0"},
     }
 

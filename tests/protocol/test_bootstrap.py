@@ -52,6 +52,12 @@ def test_any_other_text_is_refused_in_constant_words(text: str) -> None:
     assert caught.value.__suppress_context__
 
 
+@pytest.mark.spec("H1", "M2")
+def test_of_a_key_that_comes_twice_the_last_one_counts() -> None:
+    twice = GOOD.replace('"parent_pid":1', '"parent_pid":7,"parent_pid":1')
+    assert decode_bootstrap(twice) == bootstrap({"a": 1})
+
+
 @pytest.mark.spec("H1")
 def test_options_as_deep_as_no_file_are_refused_as_no_plain_data() -> None:
     deep: list[object] = []

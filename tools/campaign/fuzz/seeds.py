@@ -125,7 +125,10 @@ def seeds() -> dict[str, list[bytes]]:
     opened = (0, ChannelOpen(1, "p"))
     return {
         "realm-msgpack": [encode_msgpack(message) for message in FROM_A_REALM],
-        "realm-json": [encode_json(message) for message in FROM_A_REALM],
+        "realm-json": [
+            *(encode_json(message) for message in FROM_A_REALM),
+            b'{"kind":"intelligence-poll","maxEvents":1,"maxEvents":2}',
+        ],
         "host-msgpack": [encode_msgpack(message) for message in FROM_A_HOST],
         "host-json": [encode_json(message) for message in FROM_A_HOST],
         "realm-control": [encode_msgpack(message) for message in CONTROL_OF_A_REALM],
@@ -141,7 +144,7 @@ def seeds() -> dict[str, list[bytes]]:
             stream((2, Heartbeat()), (0, Closed("host-stopped", "m"))),
         ],
         "bootstrap": bootstraps(),
-        "saved-session": [SESSION.to_json().encode()],
+        "saved-session": [SESSION.to_json().encode(), b'{"id":"a","providerId":"p","id":"s"}'],
     }
 
 
