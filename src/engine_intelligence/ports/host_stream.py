@@ -17,6 +17,7 @@ from engine_intelligence.protocol.codec import (
 )
 from engine_intelligence.protocol.framing import (
     CONTROL_CHANNEL,
+    MAX_FRAME_BYTES,
     Frame,
     FrameReader,
     encode_frame,
@@ -32,6 +33,9 @@ MAX_PORTS = 1024
 # What is kept for a realm that does not read. Credit bounds it to two windows of events an open port; past
 # this the realm is frozen or hostile, and is dropped.
 MAX_OUTBOX_BYTES = 16 * 1024 * 1024
+
+# What is kept for a port that nobody reads, as while its provider closes. A port that is read keeps nothing.
+MAX_UNREAD_BYTES = MAX_FRAME_BYTES
 
 MAX_PROVIDER_ID_CHARS = 256
 
@@ -79,6 +83,8 @@ class HostStream(asyncio.Protocol):
             self._write(CONTROL_CHANNEL, encode_msgpack(Introduction(self._token)))
 
     def data_received(self, data: bytes) -> None:
+        if self._ended is not None:
+            return  # what a realm goes on sending while the Host closes its providers is not even kept
         try:
             for frame in self._reader.feed(data):
                 self._receive(frame)
@@ -204,6 +210,7 @@ class HostChannel:
         self._number = number
         self._decoder: MessageDecoder[RealmMessage] = realm_message_decoder()
         self._inbox: list[RealmMessage] = []
+        self._unread_bytes = 0
         self._ended: PortEnded | None = None
         self._closed = False
         self._wake: Callable[[], None] | None = None
@@ -223,6 +230,7 @@ class HostChannel:
             raise PortEnded("port-closed", "This end of the port is closed.")
         if self._inbox:
             messages, self._inbox = self._inbox, []
+            self._unread_bytes = 0
             return messages
         ended = self._ended or self._stream.ended
         if ended is not None:
@@ -248,10 +256,14 @@ class HostChannel:
         """A frame came for this port. One that is no message ends this port and no other (rule M3)."""
         if self._ended is not None:
             return
-        try:
-            self._inbox.append(self._decoder.decode(body))
-        except ProtocolError as error:
-            self._ended = error
+        self._unread_bytes += len(body)
+        if self._unread_bytes > MAX_UNREAD_BYTES:
+            self._ended = PortEnded("host-not-reading", "The Host did not read what this port was sent.")
+        else:
+            try:
+                self._inbox.append(self._decoder.decode(body))
+            except ProtocolError as error:
+                self._ended = error
         self._woken()
 
     def connection_over(self) -> None:

@@ -205,6 +205,8 @@ class RealmStream:
                 return
 
     def _receive(self, frame: Frame) -> None:
+        if self._ended is not None:
+            return  # nothing follows the end, also where it came in the same read
         if frame.channel == CONTROL_CHANNEL:
             message = self._control.decode(frame.body)
             if isinstance(message, Closed):

@@ -144,7 +144,7 @@ def encode_bootstrap(bootstrap: HostBootstrap) -> str:
     """The value of the variable. Raises `ValueError` if it is too long for an environment, or is no plain data."""
     try:
         text = msgspec.json.encode(bootstrap).decode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"the Host's options must be plain data, as a TOML file could hold them: {error}"
         ) from None
@@ -160,7 +160,7 @@ def decode_bootstrap(text: str) -> HostBootstrap:
     """What `encode_bootstrap` wrote. Raises `ValueError` for any other text."""
     try:
         return msgspec.json.decode(text, type=HostBootstrap)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise ValueError(f"{BOOTSTRAP_VARIABLE} does not hold what a game of this version writes") from None
 
 
