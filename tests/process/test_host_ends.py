@@ -586,21 +586,6 @@ def test_a_wait_for_a_close_that_takes_longer_returns_and_says_so(start_auto: St
     assert task.wait(PATIENCE_S)
 
 
-@pytest.mark.spec("C6", "H6")
-def test_a_connection_closes_in_order_while_a_fork_of_the_game_holds_it_open(start: Starter) -> None:
-    connection = start(deadlines=Deadlines(close_grace_s=3600.0))
-    answer(connection.client(MIND), "hello")
-    fork = os.fork()
-    if fork == 0:
-        signal.pause()
-        os._exit(0)
-    try:
-        assert connection.close().wait(PATIENCE_S / 2)
-    finally:
-        os.kill(fork, signal.SIGKILL)
-        os.waitpid(fork, 0)
-
-
 @pytest.mark.spec("H6")
 def test_twenty_hosts_one_after_the_other_leave_no_descriptor_and_no_temporary_file(
     mark: Mark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import msgspec
 
 from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, Ok, TextDelta, spawn_host
 from engine_intelligence.realm.spawning import Transport
+from support.forks import native_fork
 
 # Like that of the tests; not theirs, so that a game starts without what tests need.
 PATIENCE_S = 20.0
@@ -34,7 +35,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float = 0.3
     unresponsive_s: float = 10.0
     forks_sibling: bool = False
-    """Whether a fork of the game, which knows nothing of it, holds the connection open."""
+    """Whether a fork of the game that Python does not hear of, such as that of a native library, holds the connection."""
     waits_for_text: bool = True
     stage: str | None = None
     """The file by which the provider shows that it has got to its point; the game waits for it."""
@@ -73,7 +74,7 @@ def main(plan: Plan) -> None:
         while not stage.exists():
             assert time.monotonic() < end
             time.sleep(0.001)
-    if plan.forks_sibling and os.fork() == 0:
+    if plan.forks_sibling and native_fork() == 0:
         time.sleep(3600)
     _report(connection, texts)
     match plan.ending:

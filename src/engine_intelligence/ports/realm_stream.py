@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from weakref import WeakSet
 
 from engine_intelligence.contracts import PortEnded
 from engine_intelligence.ports.realm_link import Link, Readiness
@@ -66,7 +67,7 @@ class RealmStream:
         self._link = link
         self._explain_end = explain_end
         self._explain_start = explain_start
-        self._owner_pid = os.getpid()
+        self._disowned = False  # this is a copy in a fork of the process that it belongs to
         self._sock: socket.socket | None = None
         self._readiness: Readiness | None = None
         self._outbox = bytearray()
@@ -76,6 +77,7 @@ class RealmStream:
         self._channels: dict[int, RealmChannel] = {}
         self._channels_opened = 0
         self._ended: PortEnded | None = None
+        _disown_in_forks(self)
 
     @property
     def ended(self) -> PortEnded | None:
@@ -136,21 +138,32 @@ class RealmStream:
     def end(self, reason: PortEnded) -> None:
         """Release the connection.
 
-        Every port hands out what had arrived and then raises `reason`. The first call counts.
+        Every port hands out what had arrived and then raises `reason`. The reason of the first call counts; a later
+        call does what is left where a signal handler that raised cut the first one short.
         """
-        if self._ended is not None:
-            return
-        self._ended = reason
+        if self._ended is None:
+            self._ended = reason
         self._link.close()
         if self._sock is not None:
-            if os.getpid() == self._owner_pid:
+            if not self._disowned:
                 with suppress(OSError):
-                    # Closing is not enough where a fork of the game holds the socket too. A fork itself only closes.
+                    # Closing is not enough where native code has forked the game, which nothing here hears of. A fork
+                    # itself only closes: a shutdown would end the connection of the process that it belongs to.
                     self._sock.shutdown(socket.SHUT_RDWR)
             self._sock.close()
             self._sock = None
             self._readiness = None
         self._outbox.clear()
+
+    def disown(self) -> None:
+        """Let go of the connection in a fork of the process that it belongs to, without a word to the Host.
+
+        What had arrived is that process's to read, so every port raises at once.
+        """
+        self._disowned = True
+        for channel in self._channels.values():
+            channel.forget_arrived()
+        self.end(PortEnded("forked", "This connection belongs to the process that opened it."))
 
     def _connected(self) -> bool:
         if self._sock is None and self._ended is None:
@@ -253,6 +266,10 @@ class RealmChannel:
     def idle(self, seconds: float) -> None:
         self._stream.idle(seconds)
 
+    def forget_arrived(self) -> None:
+        """Hand out nothing of what has arrived."""
+        self._inbox.clear()
+
     def close(self) -> None:
         if not self._close_known and self._stream.ended is None:
             try:
@@ -283,3 +300,26 @@ class RealmChannel:
         if self._ended is None:
             self._ended = reason
             self._stream.drop(self.number)
+
+
+# The connections of this process. Held weakly: nothing lives longer for being listed here.
+_streams: WeakSet[RealmStream] = WeakSet()
+_watches_forks = False
+
+
+def _disown_in_forks(stream: RealmStream) -> None:
+    """Have `stream` disowned in every fork of this process. Asking for the process id at every call would cost a call
+    of the system each.
+    """
+    global _watches_forks
+    _streams.add(stream)
+    # With the first connection, and not when this module is imported, which does nothing but define.
+    if not _watches_forks and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_disown_all)
+        _watches_forks = True
+
+
+def _disown_all() -> None:
+    for stream in tuple(_streams):
+        stream.disown()
+    _streams.clear()  # what the fork opens from here on is its own
