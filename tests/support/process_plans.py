@@ -11,7 +11,15 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, Ok, TextDelta, spawn_host
+from engine_intelligence import (
+    Deadlines,
+    Failed,
+    HostConnection,
+    IntelligencePortClient,
+    Ok,
+    TextDelta,
+    spawn_host,
+)
 from engine_intelligence.realm.spawning import Transport
 from support.forks import native_fork
 
@@ -19,7 +27,7 @@ from support.forks import native_fork
 PATIENCE_S = 20.0
 
 Ending: TypeAlias = Literal[
-    "plays-on", "returns", "sys.exit", "raises", "os._exit", "sigterm", "closes", "survives-ctrl-c"
+    "plays-on", "returns", "sys.exit", "raises", "os._exit", "sigterm", "closes", "survives-ctrl-c", "hears-out"
 ]
 
 RAISED = "this game was always going to break"
@@ -47,6 +55,9 @@ class Report(msgspec.Struct, frozen=True):
     game: int
     host: int
     texts: tuple[str, ...]
+    ends: tuple[str, ...] = ()
+    """How each Activity ended, for a game that hears them out: the type, and the code of a failure."""
+    close_reason: str | None = None
 
 
 def main(plan: Plan) -> None:
@@ -102,6 +113,9 @@ def main(plan: Plan) -> None:
             client.poll()
             _until_text(client, texts, next(iter(texts)))
             _report(connection, texts)
+        case "hears-out":
+            ends = _until_ends(client, texts)
+            _report(connection, texts, ends)
 
 
 def _until_text(client: IntelligencePortClient, texts: dict[str, str], activity_id: str) -> None:
@@ -114,8 +128,27 @@ def _until_text(client: IntelligencePortClient, texts: dict[str, str], activity_
         time.sleep(0.001)
 
 
-def _report(connection: HostConnection, texts: Mapping[str, str]) -> None:
-    report = Report(os.getpid(), connection.pid, tuple(texts.values()))
+def _until_ends(client: IntelligencePortClient, texts: dict[str, str]) -> tuple[str, ...]:
+    ends = dict.fromkeys(texts, "")
+    end = time.monotonic() + PATIENCE_S
+    while not all(ends.values()) and client.close_reason is None:
+        assert time.monotonic() < end
+        for event in client.poll():
+            match event:
+                case TextDelta(activity_id=id, text=text):
+                    texts[id] += text
+                case Failed(activity_id=id, error=error):
+                    ends[id] = f"failed {error.code}"
+                case _:
+                    ends[event.activity_id] = event.type
+        time.sleep(0.001)
+    return tuple(ends.values())
+
+
+def _report(connection: HostConnection, texts: Mapping[str, str], ends: tuple[str, ...] = ()) -> None:
+    report = Report(
+        os.getpid(), connection.pid, tuple(texts.values()), ends, connection.close_reason if ends else None
+    )
     print(json.dumps(msgspec.to_builtins(report)), flush=True)
 
 

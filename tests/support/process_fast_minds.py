@@ -1,0 +1,30 @@
+"""A provider that says more than a game reads, once a test opens its gate. A Host imports this module by name."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from engine_intelligence.providers.stream import Prompt, StreamProvider
+from support.process_minds import GATE_VARIABLE, MIND, tell_stage
+
+COUNTED = 6000
+
+
+async def behave(prompt: Prompt) -> AsyncGenerator[str, None]:
+    """`count` says the numbers up to `COUNTED`, `flood` never ends by itself. Either shows when it has."""
+    yield "ready "
+    while not Path(os.environ[GATE_VARIABLE]).exists():
+        await asyncio.sleep(0.005)
+    number = 0
+    try:
+        while prompt.input == "flood" or number < COUNTED:
+            yield f"{number} "
+            number += 1
+            await asyncio.sleep(0)
+    finally:
+        tell_stage()
+
+
+def mind() -> StreamProvider:
+    return StreamProvider(MIND, behave)
