@@ -180,6 +180,7 @@ class RealmStream:
         while self._outbox and self._sock is not None:
             try:
                 sent = self._sock.send(self._outbox)
+                del self._outbox[:sent]
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
@@ -188,31 +189,45 @@ class RealmStream:
                 self._broken = True
                 self._outbox.clear()
                 return
-            del self._outbox[:sent]
+            except BaseException:
+                self._interrupted()
+                raise
 
     def _read(self) -> None:
-        for _ in range(_MAX_READS):
-            if self._sock is None:
-                return
-            try:
-                data = self._sock.recv(_READ_BYTES)
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError:
-                data = b""  # a reset is an end like any other; what had arrived was read before it
-            try:
-                if not data:
-                    self._reader.end()
-                    self._over()
+        try:
+            for _ in range(_MAX_READS):
+                if self._sock is None or self._read_once() < _READ_BYTES:
                     return
-                for frame in self._reader.feed(data):
-                    self._receive(frame)
-            except ProtocolError as error:
-                # Where frames end is not known any more, so no port of this connection can go on (rule M3).
-                self.end(error)
-                return
-            if len(data) < _READ_BYTES:
-                return
+        except BaseException:
+            self._interrupted()
+            raise
+
+    def _read_once(self) -> int:
+        """Read what is there, and return how many bytes that were."""
+        assert self._sock is not None
+        try:
+            data = self._sock.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:
+            data = b""  # a reset is an end like any other; what had arrived was read before it
+        try:
+            if not data:
+                self._reader.end()
+                self._over()
+            for frame in self._reader.feed(data):
+                self._receive(frame)
+        except ProtocolError as error:
+            # Where frames end is not known any more, so no port of this connection can go on (rule M3).
+            self.end(error)
+        return len(data)
+
+    def _interrupted(self) -> None:
+        """Something was raised in the middle of a read or a write, by a signal handler or for want of memory.
+
+        What was sent may be sent again and what was read is lost, so the bytes that follow would mean anything.
+        """
+        self.end(PortEnded("interrupted", "The game was interrupted while it read from the Host or wrote to it."))
 
     def _receive(self, frame: Frame) -> None:
         if frame.channel == CONTROL_CHANNEL:

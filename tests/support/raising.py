@@ -1,0 +1,65 @@
+"""Raises an exception in the middle of a call, at a line of the package that the test chooses."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import engine_intelligence
+
+PACKAGE = engine_intelligence.__file__.rpartition("__init__")[0]
+
+# More lines than any call here has: a call that loops without end fails a test rather than holding it up.
+_MOST_LINES = 5000
+
+
+def raised_at(line: int, error: BaseException, call: Callable[[], object]) -> bool:
+    """Make `call`, and raise `error` when it comes to its `line`-th line in the package. Whether that came out of it.
+
+    A signal handler that raises, as that of Ctrl-C does, comes between two lines like this, or inside one. A call that
+    contains the error, as at a border it may, returns; so does one that has fewer lines.
+    """
+    passed = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal passed
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == "line":
+            passed += 1
+            if passed == line:
+                sys.settrace(None)
+                raise error
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except type(error) as caught:
+        assert caught is error or caught.__cause__ is error or caught.__context__ is error, caught
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def lines_of(call: Callable[[], object]) -> int:
+    """How many lines of the package a call passes."""
+    passed = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal passed
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        passed += event == "line"
+        assert passed < _MOST_LINES
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return passed
