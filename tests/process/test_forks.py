@@ -81,7 +81,9 @@ def test_a_connection_cannot_be_used_in_a_fork_and_goes_on_in_the_game(
 @pytest.mark.fault("R57")
 @pytest.mark.spec("C5", "H6")
 @both_forks
-def test_an_idle_connection_answers_the_game_after_a_fork_has_tried_it(start: Starter, forked: Forked) -> None:
+def test_an_idle_connection_answers_the_game_after_a_fork_has_tried_it(
+    start: Starter, forked: Forked
+) -> None:
     client = start().client(MIND)
     answer(client, "before")
     assert forked(lambda: reason_of(client.submit("x" * 1000))) == "intelligence-closed forked"

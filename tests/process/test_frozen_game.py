@@ -99,7 +99,9 @@ def test_a_provider_that_floods_a_stopped_game_is_cut_off_by_the_documented_boun
 def test_a_host_whose_game_is_stopped_keeps_a_bounded_amount_for_it(
     mark: Mark, tmp_path: Path, transport: Transport
 ) -> None:
-    with stopped(mark, tmp_path, transport, ("flood",) * IntelligenceLimits().max_concurrent_activities) as game:
+    with stopped(
+        mark, tmp_path, transport, ("flood",) * IntelligenceLimits().max_concurrent_activities
+    ) as game:
         game.let_the_provider_talk()
         # Eight outputs of 64 Ki characters are half a megabyte, and their events a few times that.
         assert game.grown_bytes < 16 * MIB

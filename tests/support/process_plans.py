@@ -27,7 +27,15 @@ from support.forks import native_fork
 PATIENCE_S = 20.0
 
 Ending: TypeAlias = Literal[
-    "plays-on", "returns", "sys.exit", "raises", "os._exit", "sigterm", "closes", "survives-ctrl-c", "hears-out"
+    "plays-on",
+    "returns",
+    "sys.exit",
+    "raises",
+    "os._exit",
+    "sigterm",
+    "closes",
+    "survives-ctrl-c",
+    "hears-out",
 ]
 
 RAISED = "this game was always going to break"
