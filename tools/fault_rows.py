@@ -51,7 +51,9 @@ def compare(page: str, tests: Mapping[str, str], expected: tuple[str, ...] = EXP
         undreamt=tuple(row for row in rows if row not in expected),
         twice=tuple(sorted({row for row in rows if rows.count(row) > 1})),
         unexplained=tuple(
-            row for row, fault, outcome in found if not fault or not outcome.removeprefix(_NOT_APPLICABLE.strip())
+            row
+            for row, fault, outcome in found
+            if not fault or not outcome.removeprefix(_NOT_APPLICABLE.strip())
         ),
         untested=tuple(row for row in rows if row not in shown and row not in elsewhere),
         unknown=tuple(f"{row} ({place})" for row, place in marked if row not in rows),
@@ -77,7 +79,9 @@ def main() -> int:
         if rows:
             print(f"{title}: {', '.join(rows)}")
     shown = len(report.covered) - len(report.untested)
-    print(f"{shown} of {len(report.covered)} rows are shown by a test, {len(report.not_applicable)} do not apply")
+    print(
+        f"{shown} of {len(report.covered)} rows are shown by a test, {len(report.not_applicable)} do not apply"
+    )
     return 0 if report.ok else 1
 
 

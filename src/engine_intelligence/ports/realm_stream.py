@@ -227,7 +227,9 @@ class RealmStream:
 
         What was sent may be sent again and what was read is lost, so the bytes that follow would mean anything.
         """
-        self.end(PortEnded("interrupted", "The game was interrupted while it read from the Host or wrote to it."))
+        self.end(
+            PortEnded("interrupted", "The game was interrupted while it read from the Host or wrote to it.")
+        )
 
     def _receive(self, frame: Frame) -> None:
         if frame.channel == CONTROL_CHANNEL:
