@@ -65,8 +65,8 @@ class DeliveryQueue:
             pending.texts.append(text)
             self._pending_events += 1
             if not pending.in_line:
+                self._line.append(pending)  # first: where there is no memory for it, the next event tries again
                 pending.in_line = True
-                self._line.append(pending)
         else:
             merged = pending.merged
             merged.append(text)
@@ -78,8 +78,8 @@ class DeliveryQueue:
         pending.terminal = terminal
         self._pending_events += 1
         if not pending.in_line:
-            pending.in_line = True
             self._line.append(pending)
+            pending.in_line = True
 
     def discard(self, pending: PendingEvents) -> None:
         """Forget all that an Activity has pending."""

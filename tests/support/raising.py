@@ -63,3 +63,36 @@ def lines_of(call: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return passed
+
+
+# What gives something back allocates nothing, and so does not fail for want of memory.
+_GIVES_BACK = ("release",)
+
+
+def starved_at(call_number: int, call: Callable[[], object]) -> int:
+    """Make `call`, and raise `MemoryError` in the place of the `call_number`-th call that the package makes of C code.
+
+    That is where memory is allocated: to append, to encode, to join. Returns how many there were up to there; with 0 for
+    the number none is raised and all are counted.
+    """
+    passed = 0
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal passed
+        if event != "c_call" or not frame.f_code.co_filename.startswith(PACKAGE):
+            return
+        if argument.__name__ in _GIVES_BACK:
+            return
+        passed += 1
+        if passed == call_number:
+            sys.setprofile(None)
+            raise MemoryError
+
+    sys.setprofile(profile)
+    try:
+        call()
+    except MemoryError:
+        pass
+    finally:
+        sys.setprofile(None)
+    return passed
