@@ -138,3 +138,16 @@ def test_half_a_frame_before_any_other_ends_an_activity_by_its_first_deadline() 
     assert isinstance(failed, Failed)
     assert failed.error.detail.reason == "timeout"
     realm.host.close()
+
+
+@pytest.mark.fault("C22", "R24")
+@pytest.mark.spec("M3", "D1")
+def test_a_character_of_several_bytes_is_whole_wherever_the_connection_splits_it() -> None:
+    word = "grüß 門番 🏰👩🏽‍🚀"
+    frames = b"".join(encode_frame(1, encode_msgpack(events(delta(n, word)))) for n in (1, 2))
+    for split in range(1, len(frames)):
+        realm = Realm()
+        accepted(realm.client.submit("one"))
+        heard = realm.hear([frames[:split]]) + realm.hear([frames[split:]])
+        assert [event.text for event in heard if isinstance(event, TextDelta)] == [word, word]
+        realm.host.close()

@@ -9,16 +9,23 @@ from engine_intelligence.providers.stream import Prompt, StreamProvider
 from support.process_minds import GATE_VARIABLE, MIND, tell_stage
 
 COUNTED = 6000
+COUNT_VARIABLE = "PROCESS_MINDS_COUNT"
 
 
 async def behave(prompt: Prompt) -> AsyncGenerator[str, None]:
-    """`count` says the numbers up to `COUNTED`, `flood` never ends by itself. Either shows when it has."""
+    """`count` says the numbers up to `COUNTED`, `flood` never ends by itself. Either shows when it has.
+
+    A number alone is the length of what comes in one piece.
+    """
+    if prompt.input.isdecimal():
+        yield "x" * int(prompt.input)
+        return
     yield "ready "
     while not Path(os.environ[GATE_VARIABLE]).exists():
         await asyncio.sleep(0.005)
-    number = 0
+    number, last = 0, int(os.environ.get(COUNT_VARIABLE, COUNTED))
     try:
-        while prompt.input == "flood" or number < COUNTED:
+        while prompt.input == "flood" or number < last:
             yield f"{number} "
             number += 1
             await asyncio.sleep(0)

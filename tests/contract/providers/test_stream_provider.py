@@ -158,6 +158,24 @@ def test_a_generator_may_say_how_it_ended() -> None:
     on_stage(answer, play)
 
 
+@pytest.mark.fault("C23")
+@pytest.mark.spec("P3", "S6")
+def test_an_end_that_is_said_twice_and_what_it_took_is_one_completed() -> None:
+    async def answer(prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
+        yield "Halt!"
+        yield Finish(finish="stop")
+        yield Finish(finish="stop")
+        yield Finish(usage=Usage(3, 4), finish="stop")
+
+    async def play(stage: Stage) -> None:
+        id = stage.submit()
+        terminal = (await stage.drain()).terminal(id)
+        assert isinstance(terminal, Completed)
+        assert (terminal.output, terminal.usage, terminal.finish) == ("Halt!", Usage(3, 4), "stop")
+
+    on_stage(answer, play)
+
+
 @pytest.mark.spec("P3")
 def test_text_is_delivered_while_the_generator_runs() -> None:
     async def play(stage: Stage) -> None:
