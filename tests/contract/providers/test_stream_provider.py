@@ -233,6 +233,7 @@ def test_a_cancel_before_the_first_step_of_the_generator_is_confirmed() -> None:
     on_stage(speak, play)
 
 
+@pytest.mark.fault("R53")
 @pytest.mark.spec("P3", "S12")
 @pytest.mark.parametrize("turns", range(12))
 def test_a_cancel_after_any_step_ends_in_one_terminal(turns: int) -> None:
@@ -246,6 +247,7 @@ def test_a_cancel_after_any_step_ends_in_one_terminal(turns: int) -> None:
     on_stage(speak, play)
 
 
+@pytest.mark.fault("R45")
 @pytest.mark.spec("P3", "S12")
 def test_a_generator_that_swallows_the_cancel_is_given_up_after_the_grace() -> None:
     release = asyncio.Event()
@@ -292,6 +294,7 @@ def test_a_generator_that_answers_after_the_cancel_ends_in_one_terminal() -> Non
     on_stage(answer, play)
 
 
+@pytest.mark.fault("C10")
 @pytest.mark.spec("P3", "S12")
 def test_an_error_that_comes_of_the_cancel_is_no_failure() -> None:
     async def answer(prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -339,6 +342,7 @@ RAISED: list[Callable[[], BaseException]] = [
 raised = pytest.mark.parametrize("make", RAISED, ids=lambda make: type(make()).__name__)
 
 
+@pytest.mark.fault("R41", "R42", "R43")
 @raised
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.spec("P3", "S14")
@@ -362,6 +366,7 @@ def test_what_a_generator_raises_becomes_one_failure(make: Callable[[], BaseExce
     on_stage(answer, play)
 
 
+@pytest.mark.fault("R42")
 @raised
 @pytest.mark.spec("P3", "S14")
 def test_the_event_loop_survives_what_a_generator_raises(make: Callable[[], BaseException]) -> None:
@@ -378,6 +383,7 @@ def test_the_event_loop_survives_what_a_generator_raises(make: Callable[[], Base
     on_stage(answer, play)
 
 
+@pytest.mark.fault("R47")
 @raised
 @pytest.mark.spec("P3", "S14")
 def test_what_a_generator_raises_while_it_unwinds_is_contained(make: Callable[[], BaseException]) -> None:
@@ -414,6 +420,7 @@ def test_a_generator_says_in_which_way_it_failed() -> None:
     on_stage(answer, play)
 
 
+@pytest.mark.fault("R50", "C21")
 @pytest.mark.spec("P3")
 @pytest.mark.parametrize(
     "chunk", [None, 7, b"Halt!", ["Halt!"], object()], ids=lambda chunk: type(chunk).__name__
@@ -460,6 +467,7 @@ def test_a_generator_that_is_left_early_is_unwound_also_where_somebody_else_hold
     on_stage(generate, play)
 
 
+@pytest.mark.fault("C21")
 @pytest.mark.spec("P3", "E1")
 @pytest.mark.parametrize("chunks", [(), ("",), ("", ""), (Finish(finish="stop"),)], ids=repr)
 def test_an_empty_answer_is_a_failure_that_says_so(chunks: tuple[str | Finish, ...]) -> None:
