@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -222,3 +224,38 @@ def _is_game(process: psutil.Process) -> bool:
         return "support.process_plans" in process.cmdline()
     except psutil.Error:
         return False
+
+
+GARBAGE = """
+import gc, sys
+from engine_intelligence import spawn_host
+
+class Ring:
+    pass
+
+host = spawn_host("support.process_minds:mind")
+client = host.client("mind")
+client.submit("talk")
+ring = Ring()
+ring.held, ring.ring, sys.ring = (host, client), ring, ring
+gc.disable()
+"""
+
+
+@pytest.mark.fault("R56", "R55")
+@pytest.mark.spec("H5", "H7")
+@pytest.mark.parametrize("options", [(), ("-X", "dev")], ids=["plain", "-X dev"])
+def test_a_connection_that_is_collected_while_the_interpreter_ends_disturbs_nothing(
+    mark: Mark, options: tuple[str, ...]
+) -> None:
+    tests = Path(__file__).parents[1]
+    game = subprocess.run(
+        [sys.executable, *options, "-W", "ignore::ResourceWarning", "-c", GARBAGE],
+        env={**mark.environment, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent / "src")])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (game.returncode, game.stderr) == (0, "")
+    mark.until_gone()

@@ -139,6 +139,18 @@ def test_an_interpreter_that_may_not_be_run_is_an_os_error_and_leaves_nothing(
         spawn_host(f"{MINDS}:mind", transport=transport, python=str(python))
 
 
+@pytest.mark.fault("R1")
+@pytest.mark.spec("H1")
+def test_a_script_whose_own_interpreter_is_not_there_is_an_os_error_and_leaves_nothing(
+    transport: Transport, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/none\n")
+    python.chmod(0o755)
+    with pytest.raises(FileNotFoundError):
+        spawn_host(f"{MINDS}:mind", transport=transport, python=str(python))
+
+
 @pytest.mark.fault("R2", "C26")
 @pytest.mark.spec("H4", "C5")
 def test_a_host_that_ends_before_it_says_anything_closes_its_clients(start: Starter, tmp_path: Path) -> None:
