@@ -65,7 +65,8 @@ class DeliveryQueue:
             pending.texts.append(text)
             self._pending_events += 1
             if not pending.in_line:
-                self._line.append(pending)  # first: where there is no memory for it, the next event tries again
+                # First: where there is no memory for it, the next event tries again.
+                self._line.append(pending)
                 pending.in_line = True
         else:
             merged = pending.merged

@@ -20,6 +20,7 @@ from support.process_play import (
 )
 from support.process_proxy import FAULT_VARIABLE, Fault, script
 from support.process_start import Starter
+from support.process_stormy_minds import nothing
 
 from engine_intelligence import Deadlines, Failed, HostConnection, IntelligenceEvent
 
@@ -160,7 +161,7 @@ class Storm:
     """A signal every millisecond, which interrupts whatever this process waits for in the system."""
 
     def __enter__(self) -> None:
-        self._before = signal.signal(signal.SIGALRM, lambda *_: None)
+        self._before = signal.signal(signal.SIGALRM, nothing)
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 
     def __exit__(self, *_: object) -> None:

@@ -23,6 +23,7 @@ from engine_intelligence import (
     Result,
     spawn_host,
 )
+from engine_intelligence.ports.realm_stream import RealmChannel
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -183,5 +184,7 @@ def test_a_fork_does_not_hold_the_connection_of_its_game(start_auto: Starter) ->
 
 def _drop(client: IntelligencePortClient) -> None:
     port = client._port  # pyright: ignore[reportPrivateUsage]
-    sock = port._stream._sock  # type: ignore[attr-defined]  # pyright: ignore
+    assert isinstance(port, RealmChannel)
+    sock = port._stream._sock  # pyright: ignore[reportPrivateUsage]
+    assert sock is not None
     sock.close()

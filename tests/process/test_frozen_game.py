@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class Stopped:
 
 
 @contextmanager
-def stopped(mark: Mark, folder: Path, transport: Transport, inputs: tuple[str, ...]) -> Iterator[Stopped]:
+def stopped(mark: Mark, folder: Path, transport: Transport, inputs: tuple[str, ...]) -> Generator[Stopped]:
     gate, stage = folder / "gate", folder / "stage"
     plan = Plan(
         transport=transport,

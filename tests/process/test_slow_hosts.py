@@ -16,6 +16,7 @@ from engine_intelligence import (
     IntelligenceEvent,
     IntelligenceLimits,
     IntelligencePortClient,
+    Ok,
     TextDelta,
 )
 
@@ -67,7 +68,7 @@ def test_a_provider_that_takes_all_of_its_host_holds_no_call_of_the_game_up(
         for _ in range(2000):
             started = client.submit("anyone?")
             client.poll()
-            client.cancel(started.value.id if started.ok else "nobody")
+            client.cancel(started.value.id if isinstance(started, Ok) else "nobody")
     assert not client.closed
 
 

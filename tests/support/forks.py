@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from support.process_marks import PATIENCE_S, until
@@ -49,7 +49,7 @@ def in_worker(work: Work) -> object:
 
 
 @contextmanager
-def sleeping_fork(fork: Callable[[], int]) -> Iterator[int]:
+def sleeping_fork(fork: Callable[[], int]) -> Generator[int]:
     """A fork that does nothing while the block runs; gives its process id."""
     pid = fork()
     if pid == 0:
@@ -88,7 +88,7 @@ def _reap(fork: int) -> None:
 
 
 @contextmanager
-def _unwarned() -> Iterator[None]:
+def _unwarned() -> Generator[None]:
     # Python 3.12 and later warn of a fork beside threads, which is what some of these tests are about.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -12,6 +12,10 @@ COUNTED = 6000
 COUNT_VARIABLE = "PROCESS_MINDS_COUNT"
 
 
+def gate_is_open() -> bool:
+    return Path(os.environ[GATE_VARIABLE]).exists()
+
+
 async def behave(prompt: Prompt) -> AsyncGenerator[str, None]:
     """`count` says the numbers up to `COUNTED`, `flood` never ends by itself. Either shows when it has.
 
@@ -21,8 +25,8 @@ async def behave(prompt: Prompt) -> AsyncGenerator[str, None]:
         yield "x" * int(prompt.input)
         return
     yield "ready "
-    while not Path(os.environ[GATE_VARIABLE]).exists():
-        await asyncio.sleep(0.005)
+    while not gate_is_open():
+        await asyncio.sleep(0.005)  # noqa: ASYNC110 - another process opens the gate, by a file
     number, last = 0, int(os.environ.get(COUNT_VARIABLE, COUNTED))
     try:
         while prompt.input == "flood" or number < last:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,31 +93,48 @@ class Proxy:
             target.sendall(data[start : start + size])
 
 
+def through_a_pair(
+    how: dict[str, Any], start: Callable[[tuple[int, ...]], None]
+) -> tuple[socket.socket, socket.socket]:
+    """Both sockets where the Host inherits one: it gets one of another pair."""
+    game = socket.socket(fileno=how["descriptor"])
+    host, theirs = socket.socketpair()
+    how["descriptor"] = theirs.fileno()
+    start((theirs.fileno(),))
+    theirs.close()
+    return game, host
+
+
+def through_a_port(
+    how: dict[str, Any], start: Callable[[tuple[int, ...]], None]
+) -> tuple[socket.socket, socket.socket]:
+    """Both sockets where the Host connects: it connects to another port."""
+    game = socket.create_connection(("127.0.0.1", how["port"]))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        how["port"] = listener.getsockname()[1]
+        start(())
+        host, _ = listener.accept()
+    return game, host
+
+
 def main() -> None:
     bootstrap: dict[str, Any] = msgspec.json.decode(os.environ.pop("ENGINE_INTELLIGENCE_BOOTSTRAP"))
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start(passed: tuple[int, ...]) -> None:
+        variables = {"ENGINE_INTELLIGENCE_BOOTSTRAP": msgspec.json.encode(bootstrap).decode()}
+        children.append(
+            subprocess.Popen(
+                [sys.executable, *sys.argv[1:]],
+                env={**os.environ, **variables},
+                pass_fds=passed,
+                stdin=subprocess.DEVNULL,
+            )
+        )
+
     how = bootstrap["connection"]
     inherited = how["type"] == "inherited-socket"
-    if inherited:
-        game = socket.socket(fileno=how["descriptor"])
-        host, theirs = socket.socketpair()
-        how["descriptor"] = theirs.fileno()
-        passed: tuple[int, ...] = (theirs.fileno(),)
-    else:
-        listener = socket.create_server(("127.0.0.1", 0))
-        game = socket.create_connection(("127.0.0.1", how["port"]))
-        how["port"] = listener.getsockname()[1]
-        passed = ()
-    child = subprocess.Popen(
-        [sys.executable, *sys.argv[1:]],
-        env={**os.environ, "ENGINE_INTELLIGENCE_BOOTSTRAP": msgspec.json.encode(bootstrap).decode()},
-        pass_fds=passed,
-        stdin=subprocess.DEVNULL,
-    )
-    if inherited:
-        theirs.close()
-    else:
-        host, _ = listener.accept()
-        listener.close()
+    game, host = through_a_pair(how, start) if inherited else through_a_port(how, start)
     game.setblocking(True)
     proxy = Proxy(game, host, msgspec.json.decode(os.environ[FAULT_VARIABLE], type=Fault))
     signal.signal(signal.SIGUSR1, proxy.strike)
@@ -124,7 +142,8 @@ def main() -> None:
     proxy.run()
     host.close()
     game.close()
-    child.wait()
+    for child in children:
+        child.wait()
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ class Kinds:
                 while True:
                     taken.append(os.open(os.devnull, os.O_RDONLY))
             except OSError as error:
-                assert error.errno == errno.EMFILE
+                if error.errno != errno.EMFILE:
+                    raise
             yield "none left "
             await asyncio.create_subprocess_exec("true")
         finally:
@@ -72,7 +73,7 @@ class Kinds:
         yield prompt.input
 
 
-class no_room_beyond:  # noqa: N801 - reads like the functions of contextlib
+class no_room_beyond:
     """A block in which the address space may grow by that much only."""
 
     def __init__(self, more_bytes: int) -> None:
