@@ -25,8 +25,8 @@ async def behave(prompt: Prompt) -> AsyncGenerator[str, None]:
         yield "x" * int(prompt.input)
         return
     yield "ready "
-    while not gate_is_open():
-        await asyncio.sleep(0.005)  # noqa: ASYNC110 - another process opens the gate, by a file
+    while not gate_is_open():  # noqa: ASYNC110 - another process opens the gate, by a file
+        await asyncio.sleep(0.005)
     number, last = 0, int(os.environ.get(COUNT_VARIABLE, COUNTED))
     try:
         while prompt.input == "flood" or number < last:
