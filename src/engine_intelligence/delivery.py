@@ -95,7 +95,9 @@ class DeliveryQueue:
     def clear(self) -> None:
         """Forget all that is pending."""
         while self._line:
-            self.discard(self._line[0])
+            pending = self._line.popleft()
+            pending.in_line = False
+            self.discard(pending)
 
     def take(self, max_events: int) -> list[IntelligenceEvent]:
         """Remove and return the next events, at most `max_events`, which is 1 or more."""

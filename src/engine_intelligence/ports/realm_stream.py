@@ -67,7 +67,7 @@ class RealmStream:
         self._link = link
         self._explain_end = explain_end
         self._explain_start = explain_start
-        self._disowned = False  # this is a copy in a fork of the process that it belongs to
+        self._owner_pid = os.getpid()
         self._sock: socket.socket | None = None
         self._readiness: Readiness | None = None
         self._outbox = bytearray()
@@ -145,10 +145,10 @@ class RealmStream:
             self._ended = reason
         self._link.close()
         if self._sock is not None:
-            if not self._disowned:
+            if os.getpid() == self._owner_pid:
                 with suppress(OSError):
                     # Closing is not enough where native code has forked the game, which nothing here hears of. A fork
-                    # itself only closes: a shutdown would end the connection of the process that it belongs to.
+                    # itself only closes.
                     self._sock.shutdown(socket.SHUT_RDWR)
             self._sock.close()
             self._sock = None
@@ -160,7 +160,6 @@ class RealmStream:
 
         What had arrived is that process's to read, so every port raises at once.
         """
-        self._disowned = True
         for channel in self._channels.values():
             channel.forget_arrived()
         self.end(PortEnded("forked", "This connection belongs to the process that opened it."))

@@ -267,30 +267,27 @@ class IntelligencePortClient:
                 self._when_closed()
             return
         try:
-            self._take_messages()
+            try:
+                messages = self._port.receive()
+            except PortEnded as ended:
+                self._end(closed(ended.reason, ended.message))
+                return
+            except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
+                self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
+                return
+            if messages:
+                self._host_spoke = True
+                self._silence.heard(self._clock())
+                for message in messages:
+                    self._receive(message)
+            elif self._heartbeats and self._silence.looked(self._clock()):
+                text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
+                self._end(closed("unresponsive", text))
+            if self._held:
+                self._expire()
         except BaseException:
             self._interrupted()
             raise
-
-    def _take_messages(self) -> None:
-        try:
-            messages = self._port.receive()
-        except PortEnded as ended:
-            self._end(closed(ended.reason, ended.message))
-            return
-        except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
-            self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
-            return
-        if messages:
-            self._host_spoke = True
-            self._silence.heard(self._clock())
-            for message in messages:
-                self._receive(message)
-        elif self._heartbeats and self._silence.looked(self._clock()):
-            text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
-            self._end(closed("unresponsive", text))
-        if self._held:
-            self._expire()
 
     def _receive(self, message: HostMessage) -> None:
         if self._closed is not None:
