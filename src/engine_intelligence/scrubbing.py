@@ -11,7 +11,6 @@ keeps quotation marks, paths and commands, and takes out the names that look lik
 
 from __future__ import annotations
 
-import builtins
 import os
 import re
 from collections.abc import Iterator
@@ -222,21 +221,12 @@ def describe_exception(error: BaseException) -> str:
     An exception whose `__str__` raises, or returns something that is not a string, is described by its class
     alone.
     """
-    kind = type(error)
-    name = kind.__name__ if _is_builtin(kind) else scrub(kind.__name__) or "Exception"
+    name = scrub(type(error).__name__) or "Exception"
     try:
-        # Of an error of the system, what the system calls it: in `[Errno 24] Too many open files: 'save.json'` that is
-        # all that scrubbing may keep, and the bracket in front of it would have it drop that too.
-        number = error.errno if isinstance(error, OSError) and _is_builtin(kind) else None
-        text = os.strerror(number) if type(number) is int else scrub(str(error))
+        text = scrub(str(error))
     except BaseException:  # noqa: BLE001 - a border: a foreign __str__ must not replace the failure itself
         text = ""
     return f"{name}: {text}"[:MAX_CAUSE_CHARS] if text else name
-
-
-def _is_builtin(kind: type[BaseException]) -> bool:
-    """Whether it is a class of Python itself, whose name is nobody's secret."""
-    return getattr(builtins, kind.__name__, None) is kind
 
 
 def where_raised(trace: TracebackType | None) -> str:
