@@ -86,6 +86,7 @@ def check(venv: Path, args: "list[str]") -> int:
             "pyright": ["-m", "pyright", "--pythonpath", python, *sources],
             "ranks": ["-m", "pytest", "-q", "tests/project/test_ranks.py"],
             "rules without a test": ["tools/spec_rules.py"],
+            "faults without a test": ["tools/fault_rows.py"],
             "documentation": ["-m", "mkdocs", "build", "--strict", "--site-dir", site],
         }
         failed: list[str] = []

@@ -1,12 +1,13 @@
 """Compares the rules of docs/spec.md with the tests that say they prove one: `python tools/spec_rules.py`."""
 
 import argparse
-import ast
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from marks import all_marks, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -38,19 +39,9 @@ def rule_ids(spec: str) -> list[str]:
     return ids
 
 
-def marks(source: str, name: str) -> Iterator[tuple[str, str]]:
-    """Each id in a `pytest.mark.spec(...)` with its place; an argument that is no literal is no id."""
-    for node in ast.walk(ast.parse(source, name)):
-        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("mark.spec"):
-            continue
-        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            literal = argument.value if isinstance(argument, ast.Constant) else None
-            yield literal if isinstance(literal, str) else ast.unparse(argument), f"{name}:{node.lineno}"
-
-
 def compare(spec: str, tests: Mapping[str, str], not_yet: Mapping[str, str] = NOT_YET) -> Report:
     rules = rule_ids(spec)
-    marked = [mark for name, source in tests.items() for mark in marks(source, name)]
+    marked = all_marks(tests, "spec")
     proved = {rule for rule, _ in marked}
     return Report(
         rules=tuple(rules),
@@ -67,9 +58,7 @@ def main() -> int:
     parser.add_argument("--spec", type=Path, default=ROOT / "docs" / "spec.md")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
     options = parser.parse_args()
-    folder: Path = options.tests
-    tests = {path.as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
-    report = compare(options.spec.read_text(encoding="utf-8"), tests)
+    report = compare(options.spec.read_text(encoding="utf-8"), sources(options.tests))
     for title, found in (
         ("not yet built", report.not_yet),
         ("rules without a test", report.untested),

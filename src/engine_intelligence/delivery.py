@@ -65,8 +65,9 @@ class DeliveryQueue:
             pending.texts.append(text)
             self._pending_events += 1
             if not pending.in_line:
-                pending.in_line = True
+                # First: where there is no memory for it, the next event tries again.
                 self._line.append(pending)
+                pending.in_line = True
         else:
             merged = pending.merged
             merged.append(text)
@@ -78,8 +79,8 @@ class DeliveryQueue:
         pending.terminal = terminal
         self._pending_events += 1
         if not pending.in_line:
-            pending.in_line = True
             self._line.append(pending)
+            pending.in_line = True
 
     def discard(self, pending: PendingEvents) -> None:
         """Forget all that an Activity has pending."""
@@ -94,7 +95,9 @@ class DeliveryQueue:
     def clear(self) -> None:
         """Forget all that is pending."""
         while self._line:
-            self.discard(self._line[0])
+            pending = self._line.popleft()
+            pending.in_line = False
+            self.discard(pending)
 
     def take(self, max_events: int) -> list[IntelligenceEvent]:
         """Remove and return the next events, at most `max_events`, which is 1 or more."""

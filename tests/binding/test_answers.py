@@ -220,6 +220,7 @@ def test_a_refused_submission_is_rejected_and_reaches_no_provider(message: Realm
     run(main())
 
 
+@pytest.mark.fault("R30", "R72")
 @pytest.mark.spec("M1", "M5")
 def test_an_id_that_is_already_running_is_rejected_and_the_first_goes_on() -> None:
     async def main() -> None:
@@ -380,6 +381,7 @@ def test_while_streaming_a_poll_is_not_answered_with_nothing() -> None:
     run(main())
 
 
+@pytest.mark.fault("R51")
 @pytest.mark.spec("M4")
 def test_without_credit_a_streaming_host_sends_no_event() -> None:
     async def main() -> None:
@@ -406,6 +408,7 @@ def test_what_was_pending_is_sent_when_credit_comes() -> None:
     run(main())
 
 
+@pytest.mark.fault("R51")
 @pytest.mark.spec("M4", "S11", "D3")
 @given(moves=st.lists(st.tuples(st.integers(-3, 4), st.integers(0, 6)), min_size=1, max_size=20))
 @settings(max_examples=25, deadline=None)

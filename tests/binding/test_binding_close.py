@@ -74,6 +74,7 @@ def test_closing_twice_closes_provider_and_port_once_and_tells_the_realm_once() 
     run(main())
 
 
+@pytest.mark.fault("R53")
 @pytest.mark.spec("B1")
 def test_who_gives_up_waiting_for_the_close_does_not_stop_it() -> None:
     async def main() -> None:
@@ -298,6 +299,7 @@ def test_messages_behind_a_publication_that_raised_are_not_carried_out() -> None
 # B4
 
 
+@pytest.mark.fault("R47")
 @pytest.mark.spec("B4")
 @pytest.mark.parametrize(
     "fault",
@@ -319,6 +321,7 @@ async def hanging_release(released: asyncio.Event) -> None:
     await released.wait()
 
 
+@pytest.mark.fault("R47", "C3")
 @pytest.mark.spec("B4", "B1")
 @pytest.mark.parametrize("ignores_cancellation", [False, True], ids=["cancellable", "stubborn"])
 @pytest.mark.parametrize("hangs", ["provider", "port", "both"])
@@ -471,6 +474,7 @@ def test_a_realm_that_breaks_the_protocol_is_told_by_which_name() -> None:
     run(main())
 
 
+@pytest.mark.fault("R70")
 @pytest.mark.spec("B6")
 def test_messages_behind_the_close_of_a_realm_are_not_carried_out() -> None:
     async def main() -> None:
@@ -512,6 +516,7 @@ def test_a_binding_refuses_to_be_pickled(copying: Callable[[object], object]) ->
     run(main())
 
 
+@pytest.mark.fault("R47")
 @pytest.mark.spec("B4", "B6")
 def test_several_bindings_close_side_by_side_although_each_provider_hangs() -> None:
     async def main() -> None:

@@ -162,6 +162,7 @@ def test_a_rejection_does_not_repeat_the_text_that_was_refused() -> None:
     run(main())
 
 
+@pytest.mark.fault("R73")
 @pytest.mark.spec("M5")
 def test_a_realm_cannot_cancel_an_activity_of_another_port() -> None:
     async def main() -> None:
@@ -180,6 +181,7 @@ def test_a_realm_cannot_cancel_an_activity_of_another_port() -> None:
     run(main())
 
 
+@pytest.mark.fault("R73")
 @pytest.mark.spec("M5")
 def test_a_realm_cannot_tell_an_activity_of_another_port_from_none() -> None:
     async def main() -> None:
@@ -198,6 +200,7 @@ def test_a_realm_cannot_tell_an_activity_of_another_port_from_none() -> None:
     run(main())
 
 
+@pytest.mark.fault("R75")
 @pytest.mark.spec("M5")
 def test_a_realm_that_announces_larger_limits_raises_none() -> None:
     async def main() -> None:
@@ -213,6 +216,7 @@ def test_a_realm_that_announces_larger_limits_raises_none() -> None:
     run(main())
 
 
+@pytest.mark.fault("R71")
 @pytest.mark.spec("M5")
 def test_a_flood_of_submits_holds_no_more_than_the_limit() -> None:
     async def main() -> None:
@@ -225,6 +229,7 @@ def test_a_flood_of_submits_holds_no_more_than_the_limit() -> None:
     run(main())
 
 
+@pytest.mark.fault("R71")
 @pytest.mark.spec("M5", "S1")
 def test_a_flood_of_messages_does_not_keep_another_port_from_its_answer() -> None:
     """One wake of one port does not do all of its flood in one go, or at least answers in the end."""
@@ -241,6 +246,7 @@ def test_a_flood_of_messages_does_not_keep_another_port_from_its_answer() -> Non
     run(main())
 
 
+@pytest.mark.fault("R71")
 @pytest.mark.spec("M5", "S12")
 def test_a_flood_of_cancels_asks_the_provider_once() -> None:
     async def main() -> None:
@@ -253,6 +259,7 @@ def test_a_flood_of_cancels_asks_the_provider_once() -> None:
     run(main())
 
 
+@pytest.mark.fault("R77")
 @pytest.mark.spec("M5", "S8")
 def test_a_realm_that_never_polls_makes_no_queue_grow() -> None:
     async def main() -> None:
@@ -275,6 +282,7 @@ class ProviderWithASecret(SinkProvider):
         raise ProviderError("authorization: Bearer sk-live-0123456789abcdef0123456789abcdef", reason="auth")
 
 
+@pytest.mark.fault("R78", "C32")
 @pytest.mark.spec("M5", "E2")
 def test_a_realm_learns_no_secret_from_a_provider_that_raises_it() -> None:
     async def main() -> None:
@@ -317,6 +325,7 @@ def test_no_message_of_a_realm_names_a_deadline() -> None:
     assert fields.isdisjoint(Deadlines.__struct_fields__)
 
 
+@pytest.mark.fault("R75")
 @pytest.mark.spec("M5", "P4")
 def test_no_message_of_a_realm_chooses_a_model_or_a_prompt() -> None:
     assert set(ActivitySubmission.__struct_fields__) == {"id", "session", "input"}

@@ -93,6 +93,7 @@ def test_what_looks_like_markup_is_printed_as_it_is() -> None:
     assert "Gatekeeper: [red]No[/red] [/]\n" in printed
 
 
+@pytest.mark.fault("R78")
 def test_what_commands_a_terminal_is_not_printed() -> None:
     _, printed = headless(says("\x1b[2J", "No."), lines=["One\x1b[2J"])
     assert "\x1b" not in printed

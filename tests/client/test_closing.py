@@ -365,6 +365,7 @@ def test_other_messages_of_the_host_do_not_end_a_close() -> None:
     assert not task.done
 
 
+@pytest.mark.fault("R12")
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize("grace_s", [0.25, 5.0, 60.0])
 def test_close_is_done_within_the_grace_if_the_host_never_answers(grace_s: float) -> None:

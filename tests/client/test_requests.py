@@ -442,6 +442,7 @@ def test_a_client_answers_the_hello_of_its_host_with_its_own() -> None:
     )
 
 
+@pytest.mark.fault("R70")
 @pytest.mark.spec("M1")
 def test_a_second_hello_grants_no_second_window() -> None:
     rig = client_rig()
@@ -503,6 +504,7 @@ def test_a_hello_that_does_not_match_releases_the_port() -> None:
 # D3, M3 and S10: what the Host is held to
 
 
+@pytest.mark.fault("R30")
 @pytest.mark.spec("D3", "M3")
 @pytest.mark.parametrize(
     "sequences", [(2,), (0,), (-1,), (1, 1), (1, 3), (1, 2, 1)], ids=lambda sequences: repr(sequences)

@@ -67,6 +67,7 @@ def test_any_message_shows_that_the_host_is_there(message: Heartbeat) -> None:
     assert not rig.client.closed
 
 
+@pytest.mark.fault("R63")
 @pytest.mark.spec("C5", "S1")
 @pytest.mark.parametrize("away_s", [11.0, 60.0, 86_400.0])
 def test_a_realm_that_was_away_itself_does_not_blame_its_host(away_s: float) -> None:
@@ -108,6 +109,7 @@ def test_a_host_that_never_said_hello_may_be_silent() -> None:
     assert not rig.client.closed
 
 
+@pytest.mark.fault("R13")
 @pytest.mark.spec("C5")
 @given(gaps=st.lists(st.floats(0.001, 9.0), min_size=1, max_size=40))
 def test_no_pattern_of_heartbeats_within_the_deadline_closes_the_client(gaps: list[float]) -> None:
@@ -119,6 +121,7 @@ def test_no_pattern_of_heartbeats_within_the_deadline_closes_the_client(gaps: li
     assert not rig.client.closed
 
 
+@pytest.mark.fault("R3", "C1")
 @pytest.mark.spec("S15", "C5")
 def test_without_a_word_of_the_host_an_activity_ends_by_first_text_s() -> None:
     rig = client_rig(deadlines=DEADLINES)

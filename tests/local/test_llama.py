@@ -73,6 +73,7 @@ def test_an_answer_that_reaches_the_token_limit_says_so(model_path: Path) -> Non
     asyncio.run(scenario())
 
 
+@pytest.mark.fault("C22")
 def test_characters_of_several_bytes_arrive_whole(model_path: Path) -> None:
     async def scenario() -> None:
         store = SqliteConversationStore(None)
@@ -109,6 +110,7 @@ def test_a_cancel_frees_the_slot_and_leaves_the_session_as_it_was(model_path: Pa
     asyncio.run(scenario())
 
 
+@pytest.mark.fault("C7")
 @pytest.mark.spec("S12")
 def test_a_cancel_frees_the_slot_while_the_input_is_still_being_read(model_path: Path) -> None:
     async def scenario() -> None:

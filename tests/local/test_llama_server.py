@@ -86,6 +86,7 @@ def test_one_who_gives_up_waiting_for_the_load_does_not_stop_it(model_path: Path
     asyncio.run(scenario())
 
 
+@pytest.mark.fault("C3")
 @pytest.mark.spec("H6")
 def test_a_close_during_the_load_ends_the_process(model_path: Path) -> None:
     async def scenario() -> None:
@@ -254,6 +255,7 @@ def test_what_follows_a_dropped_turn_is_not_read_again(model_path: Path) -> None
     asyncio.run(scenario())
 
 
+@pytest.mark.fault("C32")
 @pytest.mark.spec("E2")
 def test_the_key_is_in_no_failure_log_line_repr_or_process_table(
     model_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]

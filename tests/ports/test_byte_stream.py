@@ -42,6 +42,7 @@ def framed(channel: int, messages: list[HostMessage] | list[RealmMessage]) -> by
 # The realm's end.
 
 
+@pytest.mark.fault("R23")
 @pytest.mark.spec("M3")
 def test_a_realm_reads_a_byte_at_a_time() -> None:
     raw = raw_host()
@@ -54,6 +55,7 @@ def test_a_realm_reads_a_byte_at_a_time() -> None:
     assert got == HOST_SENT
 
 
+@pytest.mark.fault("R24")
 @pytest.mark.spec("M3")
 def test_a_realm_reads_the_same_whatever_the_split() -> None:
     data = framed(1, HOST_SENT)
@@ -68,6 +70,7 @@ def test_a_realm_reads_the_same_whatever_the_split() -> None:
         assert got == HOST_SENT
 
 
+@pytest.mark.fault("R26")
 @pytest.mark.spec("M3", "C5")
 def test_a_realm_names_a_stream_that_ended_inside_a_frame() -> None:
     for cut in (1, 5, 6, 7, 20):
@@ -80,6 +83,7 @@ def test_a_realm_names_a_stream_that_ended_inside_a_frame() -> None:
         assert end.reason == "frame-truncated"
 
 
+@pytest.mark.fault("R26")
 @pytest.mark.spec("C5")
 def test_a_realm_hands_out_whole_frames_before_a_truncated_one() -> None:
     raw = raw_host()
@@ -93,6 +97,7 @@ def test_a_realm_hands_out_whole_frames_before_a_truncated_one() -> None:
     assert got == HOST_SENT[:2]
 
 
+@pytest.mark.fault("R22")
 @pytest.mark.spec("C5")
 def test_a_realm_takes_a_reset_for_an_end() -> None:
     ours, theirs = tcp_pair()
@@ -105,6 +110,7 @@ def test_a_realm_takes_a_reset_for_an_end() -> None:
     assert end.reason
 
 
+@pytest.mark.fault("R21")
 @pytest.mark.spec("C5")
 def test_a_realm_takes_a_half_closed_stream_for_an_end() -> None:
     raw = raw_host()
@@ -132,6 +138,7 @@ def test_a_realm_that_sends_to_a_peer_that_is_gone_raises_the_one_error() -> Non
     raw.close()
 
 
+@pytest.mark.fault("R29")
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize(
     ("data", "reason"),
@@ -224,6 +231,7 @@ def test_a_closed_on_the_control_channel_ends_every_port_of_a_realm_with_its_rea
     assert [(end.reason, end.message) for end in ends] == [("model-missing", "The model is not there.")] * 2
 
 
+@pytest.mark.fault("R2", "R28")
 @pytest.mark.spec("M3", "C5")
 @given(chunks=st.lists(st.binary(min_size=1, max_size=40), max_size=6))
 @settings(max_examples=60, deadline=None)
@@ -258,6 +266,7 @@ def test_a_realm_reads_any_messages_in_any_chunks(messages: list[HostMessage], d
 # The Host's end.
 
 
+@pytest.mark.fault("R23")
 @pytest.mark.spec("M3")
 def test_a_host_reads_a_byte_at_a_time() -> None:
     async def main() -> None:
@@ -289,6 +298,7 @@ def test_a_host_opens_a_port_for_the_provider_that_a_realm_names() -> None:
     run(main())
 
 
+@pytest.mark.fault("R26")
 @pytest.mark.spec("M3")
 def test_a_host_names_a_stream_that_ended_inside_a_frame() -> None:
     async def main() -> None:
@@ -305,6 +315,7 @@ def test_a_host_names_a_stream_that_ended_inside_a_frame() -> None:
     run(main())
 
 
+@pytest.mark.fault("R22")
 @pytest.mark.spec("B6")
 def test_a_host_takes_a_reset_for_an_end_and_is_told_once() -> None:
     async def main() -> None:
@@ -339,6 +350,7 @@ def test_a_host_that_ends_a_connection_whose_realm_has_just_left_raises_nothing(
     run(main())
 
 
+@pytest.mark.fault("R21")
 @pytest.mark.spec("B6")
 def test_a_host_takes_a_half_closed_stream_for_an_end() -> None:
     async def main() -> None:
@@ -350,6 +362,7 @@ def test_a_host_takes_a_half_closed_stream_for_an_end() -> None:
     run(main())
 
 
+@pytest.mark.fault("R29")
 @pytest.mark.spec("M3", "M5")
 @pytest.mark.parametrize(
     ("data", "reason"),
@@ -437,6 +450,7 @@ def test_a_bad_body_ends_its_port_of_a_host_and_no_other(body: bytes, reason: st
     run(main())
 
 
+@pytest.mark.fault("R76")
 @pytest.mark.spec("M5")
 def test_a_realm_cannot_open_ports_without_bound() -> None:
     async def main() -> None:
@@ -471,6 +485,7 @@ def test_a_frame_for_a_port_that_was_never_opened_opens_none(channel: int) -> No
     run(main())
 
 
+@pytest.mark.fault("R28")
 @pytest.mark.spec("M5", "M3")
 @given(chunks=st.lists(st.binary(min_size=1, max_size=40), max_size=6))
 @settings(max_examples=60, deadline=None)

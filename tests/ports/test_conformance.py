@@ -58,6 +58,7 @@ def test_a_port_keeps_the_contract(open_ends: OpenEnds, check: str) -> None:
 BIG = "0123456789abcdef" * 2048  # 32 KiB
 
 
+@pytest.mark.fault("R31")
 @pytest.mark.spec("M3", "S1")
 @every_stream
 def test_what_does_not_fit_the_buffer_of_the_system_arrives_once_the_host_reads(open_ends: OpenEnds) -> None:
@@ -72,6 +73,7 @@ def test_what_does_not_fit_the_buffer_of_the_system_arrives_once_the_host_reads(
     run(main())
 
 
+@pytest.mark.fault("R31")
 @pytest.mark.spec("M3")
 @every_stream
 def test_what_does_not_fit_the_buffer_of_the_system_arrives_once_the_realm_reads(open_ends: OpenEnds) -> None:
@@ -103,6 +105,7 @@ def test_both_directions_at_once_do_not_block_one_another(open_ends: OpenEnds) -
     run(main())
 
 
+@pytest.mark.fault("R77")
 @pytest.mark.spec("M5", "B6")
 @every_stream
 def test_a_realm_that_never_reads_is_given_up_at_a_bound(open_ends: OpenEnds) -> None:

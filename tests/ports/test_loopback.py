@@ -88,6 +88,7 @@ def test_a_stranger_does_not_get_through(data: bytes) -> None:
         assert connected(link) is None
 
 
+@pytest.mark.fault("R76")
 @pytest.mark.spec("M5")
 @pytest.mark.parametrize("data", WRONG.values(), ids=WRONG.keys())
 def test_a_stranger_does_not_keep_the_honest_one_out(data: bytes) -> None:
@@ -109,6 +110,7 @@ def test_a_stranger_is_dropped_as_soon_as_it_is_one(name: str) -> None:
             pass
 
 
+@pytest.mark.fault("R76")
 @pytest.mark.spec("M5")
 @pytest.mark.parametrize("strangers", [1, 8, 30])
 @pytest.mark.parametrize("data", [b"", introduction(TOKEN)[:9]], ids=["silent", "slow"])

@@ -100,6 +100,7 @@ def test_each_port_of_a_connection_carries_out_its_own_work() -> None:
     run(main())
 
 
+@pytest.mark.fault("R28")
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize("body", [b"\xc1", b"\x80", b"\x01"], ids=["garbled", "empty object", "number"])
 def test_a_bad_body_from_a_realm_ends_one_port_while_the_other_completes_work(body: bytes) -> None:
@@ -233,6 +234,7 @@ def test_a_port_that_is_opened_on_a_connection_that_is_over_is_over_too() -> Non
     run(main())
 
 
+@pytest.mark.fault("R73")
 @pytest.mark.spec("M5", "H3")
 def test_a_realm_cannot_cancel_through_one_port_what_runs_at_another() -> None:
     async def main() -> None:

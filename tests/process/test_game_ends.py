@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -79,6 +81,7 @@ CASES: list[tuple[str, Transport]] = [
 ]
 
 
+@pytest.mark.fault("R14", "R16", "C27", "C28")
 @pytest.mark.spec("H5", "B6")
 @pytest.mark.parametrize(("doing", "transport"), CASES)
 def test_kill_9_of_the_game_leaves_no_process_while_in_its_host(
@@ -92,6 +95,7 @@ def test_kill_9_of_the_game_leaves_no_process_while_in_its_host(
         mark.until_gone()
 
 
+@pytest.mark.fault("R15")
 @pytest.mark.spec("H5")
 @pytest.mark.parametrize("inputs", [("talk",), ("agents", "block")], ids=["while text streams", "blocked"])
 def test_kill_9_of_the_game_leaves_no_host_while_a_fork_of_the_game_holds_the_connection(
@@ -114,6 +118,7 @@ def test_agents_that_are_left_over_are_those_that_the_test_means(mark: Mark) -> 
         assert orphan.ppid() != agent.pid
 
 
+@pytest.mark.fault("R55", "C31")
 @pytest.mark.spec("H5")
 @pytest.mark.parametrize(
     ("ending", "blocked"),
@@ -130,6 +135,7 @@ def test_a_game_that_ends_takes_its_host_along(
         mark.until_gone()
 
 
+@pytest.mark.fault("R55", "C31")
 @pytest.mark.spec("H5")
 @pytest.mark.parametrize(("ending", "code"), ENDINGS)
 def test_the_exit_code_of_a_game_is_its_own(mark: Mark, ending: Ending, code: int) -> None:
@@ -137,6 +143,7 @@ def test_the_exit_code_of_a_game_is_its_own(mark: Mark, ending: Ending, code: in
         assert game.exit_code() == code
 
 
+@pytest.mark.fault("R55")
 @pytest.mark.spec("H5")
 @pytest.mark.parametrize("ending", [ending for ending, _ in ENDINGS if ending != "raises"])
 def test_the_end_of_a_game_prints_nothing(mark: Mark, ending: Ending) -> None:
@@ -182,6 +189,7 @@ def test_a_host_that_nobody_stops_otherwise_ends_in_order(transport: Transport, 
         mark.until_gone()
 
 
+@pytest.mark.fault("R19", "C30")
 @pytest.mark.spec("H5")
 def test_ctrl_c_in_the_terminal_reaches_the_game_and_not_its_host(transport: Transport, mark: Mark) -> None:
     plan = Plan(transport=transport, ending="survives-ctrl-c")
@@ -192,6 +200,7 @@ def test_ctrl_c_in_the_terminal_reaches_the_game_and_not_its_host(transport: Tra
         assert game.report().texts[0]
 
 
+@pytest.mark.fault("R19", "C30")
 @pytest.mark.spec("H5")
 def test_a_game_that_ends_by_ctrl_c_takes_its_host_along(transport: Transport, mark: Mark) -> None:
     with Game(Plan(transport=transport), mark.environment, own_group=True) as game:
@@ -201,6 +210,7 @@ def test_a_game_that_ends_by_ctrl_c_takes_its_host_along(transport: Transport, m
         mark.until_gone()
 
 
+@pytest.mark.fault("R19")
 @pytest.mark.spec("H5")
 def test_nothing_but_the_game_is_in_the_terminal_s_group(mark: Mark) -> None:
     with Game(Plan(inputs=("agents",)), mark.environment, own_group=True) as game:
@@ -214,3 +224,38 @@ def _is_game(process: psutil.Process) -> bool:
         return "support.process_plans" in process.cmdline()
     except psutil.Error:
         return False
+
+
+GARBAGE = """
+import gc, sys
+from engine_intelligence import spawn_host
+
+class Ring:
+    pass
+
+host = spawn_host("support.process_minds:mind")
+client = host.client("mind")
+client.submit("talk")
+ring = Ring()
+ring.held, ring.ring, sys.ring = (host, client), ring, ring
+gc.disable()
+"""
+
+
+@pytest.mark.fault("R56", "R55")
+@pytest.mark.spec("H5", "H7")
+@pytest.mark.parametrize("options", [(), ("-X", "dev")], ids=["plain", "-X dev"])
+def test_a_connection_that_is_collected_while_the_interpreter_ends_disturbs_nothing(
+    mark: Mark, options: tuple[str, ...]
+) -> None:
+    tests = Path(__file__).parents[1]
+    game = subprocess.run(
+        [sys.executable, *options, "-W", "ignore::ResourceWarning", "-c", GARBAGE],
+        env={**mark.environment, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent / "src")])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (game.returncode, game.stderr) == (0, "")
+    mark.until_gone()

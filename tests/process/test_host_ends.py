@@ -119,6 +119,7 @@ def until_closed(client: IntelligencePortClient) -> list[IntelligenceEvent]:
     return events
 
 
+@pytest.mark.fault("R6", "R11", "R18", "R46", "C26")
 @pytest.mark.spec("H6", "C5", "C7")
 @pytest.mark.parametrize(("end", "reason"), ENDS, ids=lambda value: getattr(value, "__name__", None))
 def test_the_client_is_closed_with_a_reason_when_its_host_is(
@@ -129,6 +130,7 @@ def test_the_client_is_closed_with_a_reason_when_its_host_is(
     assert code_of_close(client) == reason
 
 
+@pytest.mark.fault("R4", "R11")
 @pytest.mark.spec("H6", "C5", "C7")
 @pytest.mark.parametrize(("end", "reason"), [(killed, "host-ended"), (stopped, "unresponsive")])
 def test_the_client_of_a_loopback_connection_is_closed_with_a_reason(
@@ -143,6 +145,7 @@ def test_the_client_of_a_loopback_connection_is_closed_with_a_reason(
         assert code_of_close(client) == reason
 
 
+@pytest.mark.fault("R60")
 @pytest.mark.spec("H6", "C7")
 @pytest.mark.parametrize(
     ("end", "words"), [(left, "exit code 7"), (crashed, "signal 11"), (killed, "killed")]
@@ -155,6 +158,7 @@ def test_the_reason_says_how_the_host_ended(start_auto: Starter, end: End, words
     assert words in message or "it was killed or it crashed" in message
 
 
+@pytest.mark.fault("R6")
 @pytest.mark.spec("H6", "S6", "D3")
 @every_death
 def test_what_came_before_the_end_of_the_host_came_in_order(start_auto: Starter, end: End) -> None:
@@ -178,6 +182,7 @@ def test_a_submit_after_the_end_of_the_host_gives_closed(start: Starter) -> None
     assert refusal(client.submit("anyone?")).code == "intelligence-closed"
 
 
+@pytest.mark.fault("R5")
 @pytest.mark.spec("C5")
 def test_a_submit_that_meets_the_end_of_the_host_gives_closed(start: Starter) -> None:
     connection, client = talking(start)
@@ -187,6 +192,7 @@ def test_a_submit_that_meets_the_end_of_the_host_gives_closed(start: Starter) ->
     until(lambda: _is_closed(client.submit("anyone?")), "the refusal")
 
 
+@pytest.mark.fault("R5")
 @pytest.mark.spec("C5")
 def test_a_cancel_that_meets_the_end_of_the_host_gives_closed(start: Starter) -> None:
     connection = start()
@@ -232,6 +238,7 @@ def test_a_close_that_meets_the_end_of_the_host_resolves(start_auto: Starter, en
     assert client.close().wait(PATIENCE_S)
 
 
+@pytest.mark.fault("R9", "C26")
 @pytest.mark.spec("C6")
 def test_a_host_that_is_killed_in_the_middle_of_its_close_is_closed(start: Starter, mark: Mark) -> None:
     connection, _ = talking(start)
@@ -241,6 +248,7 @@ def test_a_host_that_is_killed_in_the_middle_of_its_close_is_closed(start: Start
     mark.until_gone()
 
 
+@pytest.mark.fault("R4", "R11")
 @pytest.mark.spec("H6")
 @pytest.mark.parametrize("end", [killed, terminated, stopped, held], ids=lambda end: end.__name__)
 def test_nothing_is_left_of_a_host_once_the_connection_is_closed(
@@ -279,6 +287,7 @@ def test_a_dead_host_is_reaped_by_a_game_that_only_polls(start_auto: Starter, en
     until(reaped, "the end of the zombie", 5.0)
 
 
+@pytest.mark.fault("R6")
 @pytest.mark.spec("H6")
 def test_kill_9_of_a_host_takes_its_group_along(start: Starter, mark: Mark) -> None:
     connection = start()
@@ -290,6 +299,7 @@ def test_kill_9_of_a_host_takes_its_group_along(start: Starter, mark: Mark) -> N
     mark.until_gone()
 
 
+@pytest.mark.fault("R6", "R26")
 @pytest.mark.spec("H6")
 def test_kill_9_of_a_host_in_the_middle_of_a_message_takes_its_group_along(
     start_auto: Starter, mark: Mark
@@ -307,6 +317,7 @@ def test_kill_9_of_a_host_in_the_middle_of_a_message_takes_its_group_along(
     mark.until_gone()
 
 
+@pytest.mark.fault("R18", "C28")
 @pytest.mark.spec("H6")
 def test_a_host_that_is_told_to_stop_takes_its_agents_along(start_auto: Starter, mark: Mark) -> None:
     connection = start_auto()
@@ -317,6 +328,7 @@ def test_a_host_that_is_told_to_stop_takes_its_agents_along(start_auto: Starter,
     mark.until_gone()
 
 
+@pytest.mark.fault("R18")
 @pytest.mark.spec("H6")
 def test_a_second_signal_ends_a_host_at_once(start_auto: Starter) -> None:
     connection = start_auto(f"{MINDS}:hangs_in_close", deadlines=Deadlines(close_grace_s=3600.0))
@@ -329,6 +341,7 @@ def test_a_second_signal_ends_a_host_at_once(start_auto: Starter) -> None:
     until_host_is_gone(connection)
 
 
+@pytest.mark.fault("R4", "R8")
 @pytest.mark.spec("H6")
 def test_all_clients_of_a_host_that_ends_are_closed(start_auto: Starter) -> None:
     connection = start_auto(f"{MINDS}:cast_of_three")
@@ -355,6 +368,7 @@ def test_the_connection_of_a_host_that_ended_says_why(start_auto: Starter) -> No
     assert "Host ended" in str(connection.close_reason)
 
 
+@pytest.mark.fault("R7")
 @pytest.mark.spec("H6")
 def test_a_terminal_that_was_sent_before_the_end_is_delivered(start_auto: Starter) -> None:
     connection = start_auto()
@@ -379,6 +393,7 @@ def test_a_new_host_carries_on_after_the_old_one_was_killed(start_auto: Starter)
 # A Host that is frozen
 
 
+@pytest.mark.fault("R13")
 @pytest.mark.spec("C5")
 def test_a_host_that_pauses_for_less_than_the_patience_goes_on(start_auto: Starter) -> None:
     connection, client = talking(start_auto)
@@ -389,6 +404,7 @@ def test_a_host_that_pauses_for_less_than_the_patience_goes_on(start_auto: Start
     assert until_text(client)
 
 
+@pytest.mark.fault("R63")
 @pytest.mark.spec("C5")
 def test_a_host_that_was_suspended_together_with_its_game_goes_on(start_auto: Starter) -> None:
     connection, client = talking(start_auto)
@@ -410,6 +426,7 @@ def test_a_host_is_not_given_up_for_an_impatience_shorter_than_its_ordinary_puls
     assert not client.closed
 
 
+@pytest.mark.fault("R10")
 @pytest.mark.spec("S1", "H6")
 def test_no_call_waits_for_a_frozen_host_whose_pipe_is_full(start: Starter) -> None:
     connection = start(f"{MINDS}:mind", deadlines=Deadlines(close_grace_s=0.3))
@@ -428,6 +445,7 @@ def test_no_call_waits_for_a_frozen_host_whose_pipe_is_full(start: Starter) -> N
     os.kill(connection.pid, signal.SIGKILL)
 
 
+@pytest.mark.fault("R10")
 @pytest.mark.spec("S8", "H6")
 def test_what_a_frozen_host_is_sent_is_bounded_by_what_it_may_hold(start_auto: Starter) -> None:
     connection = start_auto(deadlines=Deadlines(close_grace_s=0.3))
@@ -444,6 +462,7 @@ def test_what_a_frozen_host_is_sent_is_bounded_by_what_it_may_hold(start_auto: S
     os.kill(connection.pid, signal.SIGKILL)
 
 
+@pytest.mark.fault("R12")
 @pytest.mark.spec("C6", "H6")
 def test_a_frozen_host_is_closed_within_the_grace(start: Starter, mark: Mark) -> None:
     connection = start(deadlines=Deadlines(close_grace_s=0.3, unresponsive_s=3600.0))
@@ -454,6 +473,7 @@ def test_a_frozen_host_is_closed_within_the_grace(start: Starter, mark: Mark) ->
     mark.until_gone()
 
 
+@pytest.mark.fault("R77")
 @pytest.mark.spec("H6")
 def test_a_realm_that_is_frozen_costs_its_host_a_bounded_amount(start_auto: Starter) -> None:
     # This test is the realm, and looks no more: credit runs out, and the Host keeps what little is left.
@@ -471,6 +491,7 @@ def test_a_realm_that_is_frozen_costs_its_host_a_bounded_amount(start_auto: Star
 # The end of a game's own doing
 
 
+@pytest.mark.fault("R47", "C2", "C3", "C28")
 @pytest.mark.spec("H6", "C6")
 @pytest.mark.parametrize(
     ("source", "asked"),
@@ -586,21 +607,7 @@ def test_a_wait_for_a_close_that_takes_longer_returns_and_says_so(start_auto: St
     assert task.wait(PATIENCE_S)
 
 
-@pytest.mark.spec("C6", "H6")
-def test_a_connection_closes_in_order_while_a_fork_of_the_game_holds_it_open(start: Starter) -> None:
-    connection = start(deadlines=Deadlines(close_grace_s=3600.0))
-    answer(connection.client(MIND), "hello")
-    fork = os.fork()
-    if fork == 0:
-        signal.pause()
-        os._exit(0)
-    try:
-        assert connection.close().wait(PATIENCE_S / 2)
-    finally:
-        os.kill(fork, signal.SIGKILL)
-        os.waitpid(fork, 0)
-
-
+@pytest.mark.fault("R79")
 @pytest.mark.spec("H6")
 def test_twenty_hosts_one_after_the_other_leave_no_descriptor_and_no_temporary_file(
     mark: Mark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

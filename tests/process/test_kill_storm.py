@@ -37,6 +37,7 @@ def started(transport: Transport, mark: Mark) -> HostConnection:
     return spawn_host(f"{MINDS}:mind", transport=transport, environment=mark.environment, deadlines=QUICK)
 
 
+@pytest.mark.fault("R14", "C27")
 @pytest.mark.spec("H5", "B6")
 def test_nothing_is_left_after_the_game_was_killed_twenty_times_while_text_streamed(
     mark: Mark,
@@ -50,6 +51,7 @@ def test_nothing_is_left_after_the_game_was_killed_twenty_times_while_text_strea
             mark.until_gone()
 
 
+@pytest.mark.fault("R14")
 @pytest.mark.spec("H5", "B6")
 def test_nothing_is_left_after_the_game_was_killed_ten_times_while_its_host_started(
     mark: Mark,
@@ -64,6 +66,7 @@ def test_nothing_is_left_after_the_game_was_killed_ten_times_while_its_host_star
             mark.until_gone()
 
 
+@pytest.mark.fault("R6", "C26")
 @pytest.mark.spec("H6", "C5")
 def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_text_streamed(
     mark: Mark, until_the_end: ExitStack
@@ -85,6 +88,7 @@ def test_nothing_is_left_after_the_host_was_killed_twenty_times_while_text_strea
         mark.until_gone()
 
 
+@pytest.mark.fault("R5", "C26")
 @pytest.mark.spec("H6", "C5")
 def test_nothing_is_left_after_the_host_was_killed_ten_times_while_it_started(
     mark: Mark, until_the_end: ExitStack

@@ -178,6 +178,7 @@ def test_a_provider_that_cannot_be_made_says_what_to_do_and_the_others_go_on(
     assert advises in message
 
 
+@pytest.mark.fault("R75")
 @pytest.mark.spec("H4")
 def test_a_provider_that_the_host_does_not_have_says_which_it_has_and_the_others_go_on(
     start: Starter,

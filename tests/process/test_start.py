@@ -52,6 +52,7 @@ def config(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.fault("C1")
 @pytest.mark.spec("H1")
 def test_starting_a_host_returns_before_the_host_is_ready(start: Starter, gate: Path) -> None:
     connection = start(f"{MINDS}:patient")
@@ -86,6 +87,7 @@ def test_what_is_cancelled_before_the_host_is_ready_never_speaks(start: Starter,
     assert types == ["cancelled"]
 
 
+@pytest.mark.fault("R3", "C3")
 @pytest.mark.spec("H1", "C6")
 def test_a_host_that_is_not_ready_can_be_closed(start: Starter, gate: Path, mark: Mark) -> None:
     connection = start(f"{MINDS}:patient")
@@ -117,6 +119,7 @@ def test_a_client_of_a_host_is_a_service_like_any_other(start: Starter) -> None:
     assert answer(client, "one two three") == "one two three "
 
 
+@pytest.mark.fault("R1")
 @pytest.mark.spec("H1")
 def test_an_interpreter_that_is_not_there_is_an_os_error_and_leaves_nothing(
     transport: Transport, tmp_path: Path
@@ -125,6 +128,7 @@ def test_an_interpreter_that_is_not_there_is_an_os_error_and_leaves_nothing(
         spawn_host(f"{MINDS}:mind", transport=transport, python=str(tmp_path / "python"))
 
 
+@pytest.mark.fault("R1")
 @pytest.mark.spec("H1")
 def test_an_interpreter_that_may_not_be_run_is_an_os_error_and_leaves_nothing(
     transport: Transport, tmp_path: Path
@@ -135,6 +139,19 @@ def test_an_interpreter_that_may_not_be_run_is_an_os_error_and_leaves_nothing(
         spawn_host(f"{MINDS}:mind", transport=transport, python=str(python))
 
 
+@pytest.mark.fault("R1")
+@pytest.mark.spec("H1")
+def test_a_script_whose_own_interpreter_is_not_there_is_an_os_error_and_leaves_nothing(
+    transport: Transport, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/none\n")
+    python.chmod(0o755)
+    with pytest.raises(FileNotFoundError):
+        spawn_host(f"{MINDS}:mind", transport=transport, python=str(python))
+
+
+@pytest.mark.fault("R2", "C26")
 @pytest.mark.spec("H4", "C5")
 def test_a_host_that_ends_before_it_says_anything_closes_its_clients(start: Starter, tmp_path: Path) -> None:
     python = tmp_path / "python"
@@ -320,6 +337,7 @@ def test_the_process_of_a_game_gets_no_thread_no_event_loop_and_no_sdk(
     assert loaded[what] == expected
 
 
+@pytest.mark.fault("R76")
 @pytest.mark.spec("H1")
 def test_a_stranger_on_the_loopback_port_does_not_take_the_place_of_the_host(mark: Mark) -> None:
     mine = psutil.Process()

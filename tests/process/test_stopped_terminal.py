@@ -28,6 +28,7 @@ print("completed" if done else client.close_reason, host.close().wait(20))
 """
 
 
+@pytest.mark.fault("R36", "C29")
 @pytest.mark.spec("H5", "H6")
 def test_a_terminal_that_is_stopped_stops_neither_the_host_nor_its_end() -> None:
     master, terminal = pty.openpty()

@@ -54,6 +54,7 @@ def unread() -> Iterator[int]:
         os.close(reader)
 
 
+@pytest.mark.fault("R36", "R37", "C29")
 @linux
 @pytest.mark.spec("H6")
 def test_5_mb_on_every_output_of_a_host_block_nothing_while_nobody_reads(
@@ -65,6 +66,7 @@ def test_5_mb_on_every_output_of_a_host_block_nothing_while_nobody_reads(
         assert answer(connection.client(MIND), "noise") == "said it all"
 
 
+@pytest.mark.fault("R36", "C29")
 @linux
 @pytest.mark.spec("H6", "C6")
 def test_a_host_whose_output_nobody_reads_can_be_closed(
@@ -77,6 +79,7 @@ def test_a_host_whose_output_nobody_reads_can_be_closed(
     mark.until_gone()
 
 
+@pytest.mark.fault("R37")
 @pytest.mark.spec("H6")
 def test_what_is_printed_does_not_disturb_the_connection(
     start: Starter, capfd: pytest.CaptureFixture[str]
@@ -109,6 +112,7 @@ def test_native_code_that_logs_while_it_holds_the_interpreter_is_not_stopped_by_
     assert client.close_reason is None
 
 
+@pytest.mark.fault("R37")
 def test_what_a_provider_prints_comes_out_on_the_standard_error_of_the_game(
     start: Starter, capfd: pytest.CaptureFixture[str]
 ) -> None:

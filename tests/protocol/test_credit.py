@@ -101,6 +101,7 @@ def test_a_host_that_sends_more_than_was_granted_leaves_no_negative_credit() -> 
     assert credit.outstanding == 0
 
 
+@pytest.mark.fault("R52", "R71")
 @pytest.mark.spec("M4", "M5")
 @given(grants=st.lists(st.integers(-(2**63), 2**63), max_size=20))
 def test_a_flood_of_credit_is_clamped(grants: list[int]) -> None:
@@ -110,6 +111,7 @@ def test_a_flood_of_credit_is_clamped(grants: list[int]) -> None:
         assert 0 <= credit.available <= MAX_WINDOW_EVENTS
 
 
+@pytest.mark.fault("R52")
 @pytest.mark.spec("M5")
 @pytest.mark.parametrize("grant", [0, -1, -(2**63)])
 def test_what_is_no_positive_number_grants_and_takes_nothing(grant: int) -> None:

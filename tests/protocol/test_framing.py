@@ -42,6 +42,7 @@ def test_a_frame_is_length_channel_and_body_big_endian() -> None:
     assert encode_frame(0x0102, b"abc") == b"\x00\x00\x00\x03" + b"\x01\x02" + b"abc"
 
 
+@pytest.mark.fault("R24")
 @pytest.mark.spec("M3")
 @given(items=st.lists(frames, max_size=6))
 def test_every_split_point_of_every_frame_decodes_alike(items: list[Frame]) -> None:
@@ -60,6 +61,7 @@ def test_a_byte_at_a_time_decodes_alike(items: list[Frame]) -> None:
     assert read == items
 
 
+@pytest.mark.fault("R25")
 @pytest.mark.spec("M3")
 @given(items=st.lists(frames, max_size=8), data=st.data())
 def test_every_chunking_decodes_alike(items: list[Frame], data: st.DataObject) -> None:
@@ -68,6 +70,7 @@ def test_every_chunking_decodes_alike(items: list[Frame], data: st.DataObject) -
     assert [frame for chunk in chunks for frame in reader.feed(chunk)] == items
 
 
+@pytest.mark.fault("R25")
 @pytest.mark.spec("M3")
 def test_many_frames_in_one_chunk_come_in_order() -> None:
     items = [Frame(number % 7, str(number).encode()) for number in range(10_000)]
@@ -94,11 +97,13 @@ def refusal(data: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> str:
     return caught.value.reason
 
 
+@pytest.mark.fault("R29")
 @pytest.mark.spec("M3")
 def test_a_frame_without_a_body_is_refused() -> None:
     assert refusal(struct.pack(">IH", 0, 1)) == "frame-empty"
 
 
+@pytest.mark.fault("R29")
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize("length", [101, 2**31, 2**32 - 1])
 def test_a_frame_over_the_bound_is_refused_at_its_header(length: int) -> None:
@@ -119,6 +124,7 @@ def test_frames_before_a_bad_one_are_handed_out() -> None:
         next(feed)
 
 
+@pytest.mark.fault("R29")
 @pytest.mark.spec("M3", "M5")
 def test_nothing_is_allocated_for_a_length_that_was_only_announced() -> None:
     reader = FrameReader()
@@ -146,6 +152,7 @@ def test_nothing_is_allocated_ahead_for_a_length_within_the_bound() -> None:
     assert peak < 64 * 1024
 
 
+@pytest.mark.fault("R27")
 @pytest.mark.spec("M3", "M5")
 def test_what_is_kept_of_an_unfinished_frame_stays_within_the_bound_and_a_chunk() -> None:
     reader, chunk = FrameReader(1000), encode_frame(1, bytes(1000), 1000)
@@ -175,6 +182,7 @@ def test_a_stream_that_ends_between_frames_is_whole() -> None:
     reader.end()
 
 
+@pytest.mark.fault("R28")
 @pytest.mark.spec("M3", "M5")
 @given(chunks=st.lists(st.binary(max_size=50), max_size=10))
 def test_garbage_is_cut_into_frames_or_raises_the_one_error(chunks: list[bytes]) -> None:
@@ -256,6 +264,7 @@ def largest_limits(name: str, accepted_below: int) -> IntelligenceLimits:
     return IntelligenceLimits(**{"max_input_chars": 1, "max_output_chars": 1, name: low})
 
 
+@pytest.mark.fault("R61")
 @pytest.mark.spec("M3")
 def test_an_output_as_long_as_the_accepted_limits_allow_fits_its_frame() -> None:
     limits = largest_limits("max_output_chars", BOUND)
@@ -272,6 +281,7 @@ def test_an_output_as_long_as_the_accepted_limits_allow_fits_its_frame() -> None
     encode_frame(1, body, BOUND)
 
 
+@pytest.mark.fault("R61")
 @pytest.mark.spec("M3")
 def test_an_input_as_long_as_the_accepted_limits_allow_fits_its_frame() -> None:
     limits = largest_limits("max_input_chars", BOUND)

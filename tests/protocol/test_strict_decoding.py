@@ -173,6 +173,7 @@ INVALID_FROM_A_HOST: dict[str, object] = {
 }
 
 
+@pytest.mark.fault("R52", "R74")
 @pytest.mark.spec("M2", "M3")
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
 @pytest.mark.parametrize("raw", INVALID_FROM_A_REALM.values(), ids=INVALID_FROM_A_REALM.keys())

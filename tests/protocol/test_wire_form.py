@@ -234,6 +234,7 @@ def test_what_a_later_version_adds_to_hello_is_ignored(encoding: str) -> None:
     assert host_message_decoder(encoding).decode(data) == REALM_MESSAGES["hello"][0]
 
 
+@pytest.mark.fault("R80")
 @pytest.mark.spec("M2")
 @pytest.mark.parametrize(("message", "literal"), ALL_MESSAGES)
 def test_a_message_cannot_be_changed_after_it_was_sent(

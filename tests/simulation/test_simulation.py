@@ -25,6 +25,7 @@ def loop() -> Iterator[ClockworkLoop]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.fault("R69")
 @pytest.mark.spec("S6", "S11", "S12", "S15", "P6", "C4", "C6", "B2", "B4", "B5", "B6", "M4")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_schedule_breaks_a_rule(loop: ClockworkLoop, part: int) -> None:

@@ -176,8 +176,9 @@ def wired_rig(
     announce: bool = True,
     realm_limits: IntelligenceLimits | None = None,
     host_limits: IntelligenceLimits | None = None,
+    deadlines: Deadlines | None = None,
 ) -> WiredRig:
     """To be called inside a running loop."""
     wire = Wire()
-    host = binding_rig(announce=announce, limits=host_limits, port=wire.host)
-    return WiredRig(client_on(wire.realm, limits=realm_limits), host, wire)
+    host = binding_rig(announce=announce, limits=host_limits, deadlines=deadlines, port=wire.host)
+    return WiredRig(client_on(wire.realm, limits=realm_limits, deadlines=deadlines), host, wire)

@@ -11,14 +11,31 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from engine_intelligence import Deadlines, HostConnection, IntelligencePortClient, Ok, TextDelta, spawn_host
+from engine_intelligence import (
+    Deadlines,
+    Failed,
+    HostConnection,
+    IntelligencePortClient,
+    Ok,
+    TextDelta,
+    spawn_host,
+)
 from engine_intelligence.realm.spawning import Transport
+from support.forks import native_fork
 
 # Like that of the tests; not theirs, so that a game starts without what tests need.
 PATIENCE_S = 20.0
 
 Ending: TypeAlias = Literal[
-    "plays-on", "returns", "sys.exit", "raises", "os._exit", "sigterm", "closes", "survives-ctrl-c"
+    "plays-on",
+    "returns",
+    "sys.exit",
+    "raises",
+    "os._exit",
+    "sigterm",
+    "closes",
+    "survives-ctrl-c",
+    "hears-out",
 ]
 
 RAISED = "this game was always going to break"
@@ -34,7 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float = 0.3
     unresponsive_s: float = 10.0
     forks_sibling: bool = False
-    """Whether a fork of the game, which knows nothing of it, holds the connection open."""
+    """Whether a fork of the game that Python does not hear of, such as that of a native library, holds the connection."""
     waits_for_text: bool = True
     stage: str | None = None
     """The file by which the provider shows that it has got to its point; the game waits for it."""
@@ -46,6 +63,9 @@ class Report(msgspec.Struct, frozen=True):
     game: int
     host: int
     texts: tuple[str, ...]
+    ends: tuple[str, ...] = ()
+    """How each Activity ended, for a game that hears them out: the type, and the code of a failure."""
+    close_reason: str | None = None
 
 
 def main(plan: Plan) -> None:
@@ -73,7 +93,7 @@ def main(plan: Plan) -> None:
         while not stage.exists():
             assert time.monotonic() < end
             time.sleep(0.001)
-    if plan.forks_sibling and os.fork() == 0:
+    if plan.forks_sibling and native_fork() == 0:
         time.sleep(3600)
     _report(connection, texts)
     match plan.ending:
@@ -101,6 +121,9 @@ def main(plan: Plan) -> None:
             client.poll()
             _until_text(client, texts, next(iter(texts)))
             _report(connection, texts)
+        case "hears-out":
+            ends = _until_ends(client, texts)
+            _report(connection, texts, ends)
 
 
 def _until_text(client: IntelligencePortClient, texts: dict[str, str], activity_id: str) -> None:
@@ -113,8 +136,27 @@ def _until_text(client: IntelligencePortClient, texts: dict[str, str], activity_
         time.sleep(0.001)
 
 
-def _report(connection: HostConnection, texts: Mapping[str, str]) -> None:
-    report = Report(os.getpid(), connection.pid, tuple(texts.values()))
+def _until_ends(client: IntelligencePortClient, texts: dict[str, str]) -> tuple[str, ...]:
+    ends = dict.fromkeys(texts, "")
+    end = time.monotonic() + PATIENCE_S
+    while not all(ends.values()) and client.close_reason is None:
+        assert time.monotonic() < end
+        for event in client.poll():
+            match event:
+                case TextDelta(activity_id=id, text=text):
+                    texts[id] += text
+                case Failed(activity_id=id, error=error):
+                    ends[id] = f"failed {error.code}"
+                case _:
+                    ends[event.activity_id] = event.type
+        time.sleep(0.001)
+    return tuple(ends.values())
+
+
+def _report(connection: HostConnection, texts: Mapping[str, str], ends: tuple[str, ...] = ()) -> None:
+    report = Report(
+        os.getpid(), connection.pid, tuple(texts.values()), ends, connection.close_reason if ends else None
+    )
     print(json.dumps(msgspec.to_builtins(report)), flush=True)
 
 

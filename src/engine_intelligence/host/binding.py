@@ -184,6 +184,13 @@ class IntelligencePortBinding:
     def _turn(self) -> None:
         """Do what is due in the runtime, and send what credit allows."""
         self._turn_scheduled = False
+        try:
+            self._do_what_is_due()
+        except Exception as error:  # noqa: BLE001 - a border: what was picked to be sent is lost, as where a send fails
+            _log.error("events could not be sent to the realm: %s", describe_exception(error))
+            self.close("host-failed", "The Host could not send what was due.")
+
+    def _do_what_is_due(self) -> None:
         if self.closed:
             return
         self._runtime.turn()

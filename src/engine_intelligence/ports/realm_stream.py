@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from weakref import WeakSet
 
 from engine_intelligence.contracts import PortEnded
 from engine_intelligence.ports.realm_link import Link, Readiness
@@ -79,6 +80,7 @@ class RealmStream:
         self._channels: dict[int, RealmChannel] = {}
         self._channels_opened = 0
         self._ended: PortEnded | None = None
+        _disown_in_forks(self)
 
     @property
     def ended(self) -> PortEnded | None:
@@ -139,21 +141,31 @@ class RealmStream:
     def end(self, reason: PortEnded) -> None:
         """Release the connection.
 
-        Every port hands out what had arrived and then raises `reason`. The first call counts.
+        Every port hands out what had arrived and then raises `reason`. The reason of the first call counts; a later
+        call does what is left where a signal handler that raised cut the first one short.
         """
-        if self._ended is not None:
-            return
-        self._ended = reason
+        if self._ended is None:
+            self._ended = reason
         self._link.close()
         if self._sock is not None:
             if os.getpid() == self._owner_pid:
                 with suppress(OSError):
-                    # Closing is not enough where a fork of the game holds the socket too. A fork itself only closes.
+                    # Closing is not enough where native code has forked the game, which nothing here hears of. A fork
+                    # itself only closes.
                     self._sock.shutdown(socket.SHUT_RDWR)
             self._sock.close()
             self._sock = None
             self._readiness = None
         self._outbox.clear()
+
+    def disown(self) -> None:
+        """Let go of the connection in a fork of the process that it belongs to, without a word to the Host.
+
+        What had arrived is that process's to read, so every port raises at once.
+        """
+        for channel in self._channels.values():
+            channel.forget_arrived()
+        self.end(PortEnded("forked", "This connection belongs to the process that opened it."))
 
     def _connected(self) -> bool:
         if self._sock is None and self._ended is None:
@@ -170,6 +182,7 @@ class RealmStream:
         while self._outbox and self._sock is not None:
             try:
                 sent = self._sock.send(self._outbox)
+                del self._outbox[:sent]
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
@@ -178,31 +191,47 @@ class RealmStream:
                 self._broken = True
                 self._outbox.clear()
                 return
-            del self._outbox[:sent]
+            except BaseException:
+                self._interrupted()
+                raise
 
     def _read(self) -> None:
-        for _ in range(_MAX_READS):
-            if self._sock is None:
-                return
-            try:
-                data = bytes(self._buffer[: self._sock.recv_into(self._buffer)])
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError:
-                data = b""  # a reset is an end like any other; what had arrived was read before it
-            try:
-                if not data:
-                    self._reader.end()
-                    self._over()
+        try:
+            for _ in range(_MAX_READS):
+                if self._sock is None or self._read_once() < _READ_BYTES:
                     return
-                for frame in self._reader.feed(data):
-                    self._receive(frame)
-            except ProtocolError as error:
-                # Where frames end is not known any more, so no port of this connection can go on (rule M3).
-                self.end(error)
-                return
-            if len(data) < _READ_BYTES:
-                return
+        except BaseException:
+            self._interrupted()
+            raise
+
+    def _read_once(self) -> int:
+        """Read what is there, and return how many bytes that were."""
+        assert self._sock is not None
+        try:
+            data = bytes(self._buffer[: self._sock.recv_into(self._buffer)])
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:
+            data = b""  # a reset is an end like any other; what had arrived was read before it
+        try:
+            if not data:
+                self._reader.end()
+                self._over()
+            for frame in self._reader.feed(data):
+                self._receive(frame)
+        except ProtocolError as error:
+            # Where frames end is not known any more, so no port of this connection can go on (rule M3).
+            self.end(error)
+        return len(data)
+
+    def _interrupted(self) -> None:
+        """Something was raised in the middle of a read or a write, by a signal handler or for want of memory.
+
+        What was sent may be sent again and what was read is lost, so the bytes that follow would mean anything.
+        """
+        self.end(
+            PortEnded("interrupted", "The game was interrupted while it read from the Host or wrote to it.")
+        )
 
     def _receive(self, frame: Frame) -> None:
         if self._ended is not None:
@@ -258,6 +287,10 @@ class RealmChannel:
     def idle(self, seconds: float) -> None:
         self._stream.idle(seconds)
 
+    def forget_arrived(self) -> None:
+        """Hand out nothing of what has arrived."""
+        self._inbox.clear()
+
     def close(self) -> None:
         if not self._close_known and self._stream.ended is None:
             try:
@@ -288,3 +321,26 @@ class RealmChannel:
         if self._ended is None:
             self._ended = reason
             self._stream.drop(self.number)
+
+
+# The connections of this process. Held weakly: nothing lives longer for being listed here.
+_streams: WeakSet[RealmStream] = WeakSet()
+_watches_forks = False
+
+
+def _disown_in_forks(stream: RealmStream) -> None:
+    """Have `stream` disowned in every fork of this process. Asking for the process id at every call would cost a call
+    of the system each.
+    """
+    global _watches_forks
+    _streams.add(stream)
+    # With the first connection, and not when this module is imported, which does nothing but define.
+    if not _watches_forks and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_disown_all)
+        _watches_forks = True
+
+
+def _disown_all() -> None:
+    for stream in tuple(_streams):
+        stream.disown()
+    _streams.clear()  # what the fork opens from here on is its own

@@ -189,9 +189,13 @@ class IntelligencePortClient:
         if isinstance(identified, Err):
             return identified
         submission = identified.value
-        self._held.add(submission.id, self._clock())
-        if not self._send(Submit(submission)):
-            return Err(self._reason())
+        try:
+            self._held.add(submission.id, self._clock())
+            if not self._send(Submit(submission)):
+                return Err(self._reason())
+        except BaseException:
+            self._interrupted()
+            raise
         return Ok(ActivityRef(submission.id, submission.session))
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
@@ -205,10 +209,14 @@ class IntelligencePortClient:
         self._take_arrived()
         if self._closed is not None:
             return []
-        events = self._held.take(size)
-        credit = self._credit.grant(size, self._held.pending_events)
-        if credit and not self._send(Poll(credit)):
-            return []  # rule C5: the events of this poll go with everything else
+        try:
+            events = self._held.take(size)
+            credit = self._credit.grant(size, self._held.pending_events)
+            if credit and not self._send(Poll(credit)):
+                return []  # rule C5: the events of this poll go with everything else
+        except BaseException:
+            self._interrupted()
+            raise
         return events
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
@@ -219,10 +227,14 @@ class IntelligencePortClient:
         activity = self._held.running(activity_id)
         if activity is None:
             return Err(activity_not_found(activity_id))
-        if not activity.cancel_sent:
-            activity.cancel_sent = True
-            if not self._send(Cancel(activity.id)):
-                return Err(self._reason())
+        try:
+            if not activity.cancel_sent:
+                activity.cancel_sent = True
+                if not self._send(Cancel(activity.id)):
+                    return Err(self._reason())
+        except BaseException:
+            self._interrupted()
+            raise
         return Ok(None)
 
     def close(self) -> CloseTask:
@@ -255,23 +267,27 @@ class IntelligencePortClient:
                 self._when_closed()
             return
         try:
-            messages = self._port.receive()
-        except PortEnded as ended:
-            self._end(closed(ended.reason, ended.message))
-            return
-        except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
-            self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
-            return
-        if messages:
-            self._host_spoke = True
-            self._silence.heard(self._clock())
-            for message in messages:
-                self._receive(message)
-        elif self._heartbeats and self._silence.looked(self._clock()):
-            text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
-            self._end(closed("unresponsive", text))
-        if self._held:
-            self._expire()
+            try:
+                messages = self._port.receive()
+            except PortEnded as ended:
+                self._end(closed(ended.reason, ended.message))
+                return
+            except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
+                self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
+                return
+            if messages:
+                self._host_spoke = True
+                self._silence.heard(self._clock())
+                for message in messages:
+                    self._receive(message)
+            elif self._heartbeats and self._silence.looked(self._clock()):
+                text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
+                self._end(closed("unresponsive", text))
+            if self._held:
+                self._expire()
+        except BaseException:
+            self._interrupted()
+            raise
 
     def _receive(self, message: HostMessage) -> None:
         if self._closed is not None:
@@ -368,18 +384,28 @@ class IntelligencePortClient:
         confirmed.
         """
         if self._closed is None:
+            self._held.clear()  # first, so that an interrupt in between leaves something to end
             self._closed = reason
-            self._held.clear()
         if release:
             self._release_port()
 
+    def _interrupted(self) -> None:
+        """A signal handler raised in the middle of a call, as that of Ctrl-C does, or memory ran out.
+
+        What that call had begun cannot be told any more, and half of it must not stay.
+        """
+        self._end(closed("interrupted", "The game was interrupted in the middle of a call."))
+
     def _release_port(self) -> None:
         if not self._port_released:
-            self._port_released = True
             try:
+                self._port_released = True
                 self._port.close()
             except Exception:  # noqa: BLE001 - a border: it is released all the same (rule C4)
                 pass
+            except BaseException:
+                self._port_released = False  # the next look tries again
+                raise
 
     def _closing_step(self) -> bool:
         if self._port_released:

@@ -79,6 +79,7 @@ def test_the_least_limit_is_accepted(field: str) -> None:
     assert getattr(limits_with(field, least), field) == least
 
 
+@pytest.mark.fault("R64")
 @pytest.mark.spec("D2")
 @pytest.mark.parametrize("value", NO_DEADLINE, ids=lambda value: repr(value)[:8])
 @pytest.mark.parametrize("field", DEADLINES)

@@ -18,12 +18,14 @@ def encodable(text: str) -> bool:
     return True
 
 
+@pytest.mark.fault("R61")
 @pytest.mark.spec("D1")
 def test_the_length_of_an_input_is_counted_in_code_points() -> None:
     scene = make_scene(max_input_chars=4)
     assert scene.runtime.submit(SHIELD * 4).ok
 
 
+@pytest.mark.fault("R61")
 @pytest.mark.spec("D1")
 def test_an_input_of_one_code_point_too_many_is_refused() -> None:
     scene = make_scene(max_input_chars=4)
@@ -114,6 +116,7 @@ def test_a_lone_surrogate_in_a_complete_output_is_repaired() -> None:
     assert terminal.output == "He\ufffdllo"
 
 
+@pytest.mark.fault("R43")
 @pytest.mark.spec("D1")
 def test_a_lone_surrogate_in_a_cause_does_not_reach_the_realm() -> None:
     scene = make_scene()

@@ -177,6 +177,7 @@ def test_data_of_different_content_differ() -> None:
     assert len(set(DATA)) == len(DATA)
 
 
+@pytest.mark.fault("R80")
 @pytest.mark.spec("D5")
 @pytest.mark.parametrize("value", [value for value in DATA if isinstance(value, msgspec.Struct)], ids=name)
 def test_data_cannot_be_changed(value: msgspec.Struct) -> None:

@@ -270,6 +270,7 @@ def test_a_reason_that_is_none_of_the_list_becomes_other(reason: object) -> None
     assert scene.failure(id).error.detail.reason == "other"
 
 
+@pytest.mark.fault("C16")
 @pytest.mark.spec("E1")
 def test_a_wait_of_days_is_handed_on_as_data() -> None:
     scene = make_scene()

@@ -235,6 +235,7 @@ class RaisesInClose(ManualProvider):
         raise self._error
 
 
+@pytest.mark.fault("C32")
 @pytest.mark.spec("E2")
 def test_a_secret_in_what_close_raises_is_not_seen(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
@@ -251,6 +252,7 @@ def test_a_secret_in_what_close_raises_is_not_seen(caplog: pytest.LogCaptureFixt
     assert seen.holds(SECRET) == []
 
 
+@pytest.mark.fault("C32")
 @exceptions
 @pytest.mark.spec("E2", "P3")
 def test_a_secret_in_what_a_generator_raises_is_not_seen(
@@ -290,6 +292,7 @@ def test_the_input_is_not_in_what_the_runtime_says_of_itself(caplog: pytest.LogC
     assert seen.holds("zanzibar") == []
 
 
+@pytest.mark.fault("R43")
 @pytest.mark.parametrize(
     "error",
     [

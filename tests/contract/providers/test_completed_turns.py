@@ -191,12 +191,14 @@ not_completed = pytest.mark.parametrize("way", NOT_COMPLETED)
 Way = Callable[[Stage], Awaitable[None]]
 
 
+@pytest.mark.fault("C9", "C12")
 @not_completed
 @pytest.mark.spec("P5")
 def test_what_is_not_completed_leaves_the_session_as_it_was(way: Way) -> None:
     assert on_stage(way).turns == {SESSION: [FIRST]}
 
 
+@pytest.mark.fault("C13")
 @not_completed
 @pytest.mark.spec("P5")
 def test_a_session_is_of_use_after_what_was_not_completed(way: Way) -> None:
@@ -250,6 +252,7 @@ def test_a_turn_that_cannot_be_written_is_a_failure() -> None:
     assert on_stage(play).turns == {SESSION: [FIRST]}
 
 
+@pytest.mark.fault("C15")
 @pytest.mark.spec("P7", "P5")
 def test_a_session_that_was_dropped_is_lost_at_once() -> None:
     def lost() -> None:

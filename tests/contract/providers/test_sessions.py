@@ -15,6 +15,7 @@ def say(sink: ActivitySink, end: str) -> None:
     getattr(sink, end)(*(["x"] if end != "cancelled" else []))
 
 
+@pytest.mark.fault("C14")
 @pytest.mark.spec("P6")
 def test_the_second_of_a_session_is_accepted_and_waits() -> None:
     scene = make_scene()
@@ -55,6 +56,7 @@ def test_text_of_the_first_does_not_start_the_second() -> None:
     assert scene.provider.starts == [first]
 
 
+@pytest.mark.fault("C14")
 @pytest.mark.spec("P6")
 def test_those_of_a_session_are_started_in_order_of_submission() -> None:
     scene = make_scene()
@@ -117,6 +119,7 @@ def test_one_that_is_cancelled_while_it_waits_does_not_hold_up_the_next() -> Non
     assert scene.provider.starts == [first, last]
 
 
+@pytest.mark.fault("C9")
 @pytest.mark.spec("P6", "S12")
 def test_a_cancel_followed_by_a_submit_on_the_same_session_works() -> None:
     scene = make_scene()

@@ -111,6 +111,7 @@ def test_a_service_keeps_the_name_that_its_provider_had() -> None:
     assert scene.submit().session.provider_id == "test.provider"
 
 
+@pytest.mark.fault("R48")
 @pytest.mark.spec("P2")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_sink_may_be_called_inside_start(method: str) -> None:
@@ -155,6 +156,7 @@ def test_complete_inside_start_says_that_it_stands() -> None:
     assert stood == [True, False]
 
 
+@pytest.mark.fault("R48")
 @pytest.mark.spec("P2")
 @pytest.mark.parametrize("end", ["complete", "fail", "cancelled"])
 @pytest.mark.parametrize("late", METHODS)
@@ -180,6 +182,7 @@ async def closed(scene: Scene) -> None:
     await scene.runtime.close()
 
 
+@pytest.mark.fault("R48")
 @pytest.mark.spec("P2", "B5")
 @pytest.mark.parametrize("late", METHODS)
 def test_what_comes_after_the_close_is_ignored_and_counted(late: str) -> None:
@@ -322,6 +325,7 @@ def complete(sink: ActivitySink, stood: list[bool]) -> None:
     stood.append(sink.complete("whole"))
 
 
+@pytest.mark.fault("R49")
 @pytest.mark.spec("P2", "S6", "S13")
 def test_of_all_threads_that_end_an_activity_at_once_one_does() -> None:
     with impatient():
@@ -345,6 +349,7 @@ def test_of_all_threads_that_end_an_activity_at_once_one_does() -> None:
             assert scene.runtime.ignored_signals == 3
 
 
+@pytest.mark.fault("R48")
 @pytest.mark.spec("P2", "S1")
 def test_threads_that_speak_while_the_service_closes_raise_nothing() -> None:
     scene = make_scene()

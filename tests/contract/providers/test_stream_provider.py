@@ -157,6 +157,24 @@ def test_a_generator_may_say_how_it_ended() -> None:
     on_stage(answer, play)
 
 
+@pytest.mark.fault("C23")
+@pytest.mark.spec("P3", "S6")
+def test_an_end_that_is_said_twice_and_what_it_took_is_one_completed() -> None:
+    async def answer(prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
+        yield "Halt!"
+        yield Finish(finish="stop")
+        yield Finish(finish="stop")
+        yield Finish(usage=Usage(3, 4), finish="stop")
+
+    async def play(stage: Stage) -> None:
+        id = stage.submit()
+        terminal = (await stage.drain()).terminal(id)
+        assert isinstance(terminal, Completed)
+        assert (terminal.output, terminal.usage, terminal.finish) == ("Halt!", Usage(3, 4), "stop")
+
+    on_stage(answer, play)
+
+
 @pytest.mark.spec("P3")
 def test_text_is_delivered_while_the_generator_runs() -> None:
     async def play(stage: Stage) -> None:
@@ -214,6 +232,7 @@ def test_a_cancel_before_the_first_step_of_the_generator_is_confirmed() -> None:
     on_stage(speak, play)
 
 
+@pytest.mark.fault("R53")
 @pytest.mark.spec("P3", "S12")
 @pytest.mark.parametrize("turns", range(12))
 def test_a_cancel_after_any_step_ends_in_one_terminal(turns: int) -> None:
@@ -227,6 +246,7 @@ def test_a_cancel_after_any_step_ends_in_one_terminal(turns: int) -> None:
     on_stage(speak, play)
 
 
+@pytest.mark.fault("R45")
 @pytest.mark.spec("P3", "S12")
 def test_a_generator_that_swallows_the_cancel_is_given_up_after_the_grace() -> None:
     release = asyncio.Event()
@@ -273,6 +293,7 @@ def test_a_generator_that_answers_after_the_cancel_ends_in_one_terminal() -> Non
     on_stage(answer, play)
 
 
+@pytest.mark.fault("C10")
 @pytest.mark.spec("P3", "S12")
 def test_an_error_that_comes_of_the_cancel_is_no_failure() -> None:
     async def answer(prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -320,6 +341,7 @@ RAISED: list[Callable[[], BaseException]] = [
 raised = pytest.mark.parametrize("make", RAISED, ids=lambda make: type(make()).__name__)
 
 
+@pytest.mark.fault("R41", "R42", "R43")
 @raised
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.spec("P3", "S14")
@@ -343,6 +365,7 @@ def test_what_a_generator_raises_becomes_one_failure(make: Callable[[], BaseExce
     on_stage(answer, play)
 
 
+@pytest.mark.fault("R42")
 @raised
 @pytest.mark.spec("P3", "S14")
 def test_the_event_loop_survives_what_a_generator_raises(make: Callable[[], BaseException]) -> None:
@@ -359,6 +382,7 @@ def test_the_event_loop_survives_what_a_generator_raises(make: Callable[[], Base
     on_stage(answer, play)
 
 
+@pytest.mark.fault("R47")
 @raised
 @pytest.mark.spec("P3", "S14")
 def test_what_a_generator_raises_while_it_unwinds_is_contained(make: Callable[[], BaseException]) -> None:
@@ -395,6 +419,7 @@ def test_a_generator_says_in_which_way_it_failed() -> None:
     on_stage(answer, play)
 
 
+@pytest.mark.fault("R50", "C21")
 @pytest.mark.spec("P3")
 @pytest.mark.parametrize(
     "chunk", [None, 7, b"Halt!", ["Halt!"], object()], ids=lambda chunk: type(chunk).__name__
@@ -441,6 +466,7 @@ def test_a_generator_that_is_left_early_is_unwound_also_where_somebody_else_hold
     on_stage(generate, play)
 
 
+@pytest.mark.fault("C21")
 @pytest.mark.spec("P3", "E1")
 @pytest.mark.parametrize("chunks", [(), ("",), ("", ""), (Finish(finish="stop"),)], ids=repr)
 def test_an_empty_answer_is_a_failure_that_says_so(chunks: tuple[str | Finish, ...]) -> None:

@@ -130,6 +130,7 @@ def test_neither_port_nor_provider_sees_an_invalid_request(
     assert made.work() == 0
 
 
+@pytest.mark.fault("R61")
 @both
 @pytest.mark.spec("S2")
 def test_the_longest_input_is_accepted(make: Make) -> None:

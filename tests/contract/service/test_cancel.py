@@ -70,6 +70,7 @@ def test_nothing_is_ended_before_the_grace_is_over() -> None:
     assert scene.terminal(id) is None
 
 
+@pytest.mark.fault("R45")
 @pytest.mark.spec("S12")
 def test_an_activity_that_does_not_stop_is_ended_when_the_grace_is_over() -> None:
     scene = make_scene(deadlines=GRACE)
@@ -102,6 +103,7 @@ def test_text_after_the_cancel_does_not_prolong_the_grace() -> None:
     assert isinstance(scene.terminal(id), Cancelled)
 
 
+@pytest.mark.fault("R45")
 @pytest.mark.spec("S12")
 @pytest.mark.parametrize("late", ["text", "complete", "fail", "cancelled"])
 def test_what_the_provider_says_after_the_grace_is_ignored(late: str) -> None:
@@ -138,6 +140,7 @@ def test_the_place_of_one_that_does_not_stop_becomes_free() -> None:
     assert scene.runtime.submit("x").ok
 
 
+@pytest.mark.fault("C11")
 @pytest.mark.spec("S12")
 def test_a_second_cancel_is_accepted_and_does_nothing() -> None:
     scene = make_scene()
@@ -165,6 +168,7 @@ def assert_not_found(scene: Scene, id: str) -> None:
     assert (result.error.code, result.error.detail.activity_id) == ("intelligence-activity-not-found", id)
 
 
+@pytest.mark.fault("C11")
 @pytest.mark.spec("S13")
 def test_an_id_that_never_was_is_not_found() -> None:
     scene = make_scene()
@@ -172,6 +176,7 @@ def test_an_id_that_never_was_is_not_found() -> None:
     assert_not_found(scene, "a-9")
 
 
+@pytest.mark.fault("C11")
 @pytest.mark.spec("S13")
 @pytest.mark.parametrize("end", ["complete", "fail", "cancelled"])
 @pytest.mark.parametrize("polled", [False, True])
@@ -281,6 +286,7 @@ RACES = [
 ]
 
 
+@pytest.mark.fault("R49")
 @pytest.mark.parametrize("moves", RACES, ids=lambda moves: "-".join(move.__name__ for move in moves))
 @pytest.mark.spec("S13", "S6")
 def test_of_everything_that_races_the_first_terminal_stands(moves: tuple[Move, ...]) -> None:
@@ -304,6 +310,7 @@ def test_of_everything_that_races_complete_says_whether_it_stands(moves: tuple[M
     assert stood[moves.index(finish)] is isinstance(scene.terminal(id), Completed)
 
 
+@pytest.mark.fault("C10")
 @pytest.mark.spec("S13")
 def test_an_error_after_the_cancel_is_no_failure_to_the_game() -> None:
     scene = make_scene()

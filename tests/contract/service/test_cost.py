@@ -80,6 +80,7 @@ def come_and_go(scene: Scene) -> None:
     scene.runtime.poll()
 
 
+@pytest.mark.fault("C4")
 @pytest.mark.spec("S8")
 @pytest.mark.parametrize("call", [submit, poll, cancel, cancel_of_none, answer, come_and_go])
 def test_the_cost_of_a_call_does_not_grow_with_those_that_are_idle(call: Callable[[Scene], None]) -> None:

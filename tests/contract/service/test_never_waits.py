@@ -299,6 +299,7 @@ def test_what_was_said_while_the_service_was_inside_cancel_is_not_lost() -> None
     assert isinstance(scene.terminal(id), Completed)
 
 
+@pytest.mark.fault("R66")
 @pytest.mark.spec("S1", "P2")
 def test_a_wake_that_polls_and_cancels_is_not_called_with_a_lock_held() -> None:
     scene = make_scene()

@@ -51,6 +51,7 @@ def test_streamed_text_is_counted_over_polls() -> None:
     assert_overflowed(scene, id)
 
 
+@pytest.mark.fault("R50")
 @pytest.mark.spec("S10")
 def test_one_chunk_beyond_the_bound_overflows() -> None:
     scene, id, sink = begin()

@@ -111,6 +111,7 @@ def assert_still_of_use(scene: Scene) -> None:
     assert isinstance(scene.terminal(id), Completed)
 
 
+@pytest.mark.fault("R41", "R42")
 @raised
 @pytest.mark.spec("S14")
 def test_a_start_that_raises_refuses_the_submit(make: Callable[[], BaseException]) -> None:
@@ -322,6 +323,7 @@ def test_a_cancel_that_raises_on_an_overflow_changes_nothing(make: Callable[[], 
     assert scene.failure(id).error.code == "intelligence-output-overflow"
 
 
+@pytest.mark.fault("R43")
 @raised
 @pytest.mark.spec("S14", "P2")
 def test_whatever_a_sink_is_told_to_fail_with_is_one_failure(make: Callable[[], BaseException]) -> None:
@@ -332,6 +334,7 @@ def test_whatever_a_sink_is_told_to_fail_with_is_one_failure(make: Callable[[], 
     assert (error.code, error.detail.provider_id) == ("intelligence-provider-failed", "test.provider")
 
 
+@pytest.mark.fault("R66")
 @pytest.mark.spec("S14")
 def test_a_provider_that_submits_to_its_own_service_inside_start_breaks_nothing() -> None:
     scene = make_scene()
@@ -348,6 +351,7 @@ def test_a_provider_that_submits_to_its_own_service_inside_start_breaks_nothing(
     assert scene.provider.starts == ["a-1", "a-2"]
 
 
+@pytest.mark.fault("R66")
 @pytest.mark.spec("S14", "S13")
 def test_a_provider_that_cancels_inside_start_breaks_nothing() -> None:
     scene = make_scene()

@@ -106,6 +106,7 @@ def check_order(scene: Scene) -> None:
     assert scene.told.text("a-1").startswith("Halt! ")
 
 
+@pytest.mark.fault("R66")
 @pytest.mark.parametrize("by", [text, complete, fail, cancelled])
 @pytest.mark.parametrize("call", [poll, submit, cancel, text, complete, fail, cancelled])
 @pytest.mark.spec("P2", "S1", "S6")

@@ -1,0 +1,25 @@
+"""The ids that tests carry in markers such as `pytest.mark.spec("S1")`, read from their source without running it."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+
+def marks(source: str, name: str, marker: str) -> Iterator[tuple[str, str]]:
+    """Each id in a `pytest.mark.<marker>(...)` with its place; an argument that is no literal is no id."""
+    for node in ast.walk(ast.parse(source, name)):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(f"mark.{marker}"):
+            continue
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            literal = argument.value if isinstance(argument, ast.Constant) else None
+            yield literal if isinstance(literal, str) else ast.unparse(argument), f"{name}:{node.lineno}"
+
+
+def all_marks(tests: Mapping[str, str], marker: str) -> list[tuple[str, str]]:
+    """The same of several sources, by their names."""
+    return [mark for name, source in tests.items() for mark in marks(source, name, marker)]
+
+
+def sources(folder: Path) -> dict[str, str]:
+    """Every Python file below a folder, by its path."""
+    return {path.as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
