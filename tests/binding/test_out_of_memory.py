@@ -23,9 +23,9 @@ async def rig_with(*messages: RealmMessage) -> BindingRig:
     rig.port.arrive(hello(), submit("running"), Poll(100))
     await settle()
     rig.port.take_sent()
-    wake, rig.port.wake = rig.port.wake, None
+    wake, rig.port.far.wake = rig.port.far.wake, None
     rig.port.arrive(*messages)
-    rig.port.wake = wake
+    rig.port.far.wake = wake
     return rig
 
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from support.clock import ManualClock
 from support.port_messages import PROVIDER, completed, delta, events, hello
 from support.port_rigs import accepted, client_on, refusal_of
 from support.port_streams import RawHost, raw_host
@@ -19,6 +18,7 @@ from engine_intelligence import (
 )
 from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import encode_frame
+from engine_intelligence.testing import ManualClock
 
 WORDS = [f"{n} " for n in range(12)]
 WHOLE = "".join(WORDS)

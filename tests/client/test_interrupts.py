@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from support.clock import ManualClock
 from support.port_messages import PROVIDER
 from support.port_rigs import accepted, client_on
 from support.port_streams import THE_END, RawHost, raw_host
@@ -18,6 +17,7 @@ from engine_intelligence import Completed, Deadlines, Err, IntelligencePortClien
 from engine_intelligence.protocol.codec import realm_control_decoder, realm_message_decoder
 from engine_intelligence.protocol.framing import Frame, FrameReader
 from engine_intelligence.protocol.messages import Cancel, Events, RealmMessage, Submit
+from engine_intelligence.testing import ManualClock
 
 DEADLINES = Deadlines(activity_s=60.0, close_grace_s=5.0)
 SESSION = SessionRef(PROVIDER, "s-1")

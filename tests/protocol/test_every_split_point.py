@@ -8,7 +8,6 @@ from campaign.fuzz.seeds import CONTROL_OF_A_HOST, CONTROL_OF_A_REALM, FROM_A_HO
 from campaign.fuzz.streams import through_host_stream, through_realm_stream
 from hypothesis import given
 from hypothesis import strategies as st
-from support.port_messages import host_messages, realm_messages
 
 from engine_intelligence.protocol.codec import (
     MessageDecoder,
@@ -26,6 +25,7 @@ from engine_intelligence.protocol.messages import (
     HostMessage,
     RealmMessage,
 )
+from engine_intelligence.testing.strategies import host_messages, realm_messages
 
 OPEN = (CONTROL_CHANNEL, ChannelOpen(1, "p"))
 
@@ -72,7 +72,7 @@ def test_each_kind_of_a_host_for_control_is_read_at_every_split_point(message: o
 
 
 @pytest.mark.spec("M2", "M3")
-@given(messages=st.lists(realm_messages, min_size=1, max_size=3))
+@given(messages=st.lists(realm_messages(), min_size=1, max_size=3))
 def test_any_messages_of_a_realm_reach_a_host_alike_at_every_split_point(
     messages: list[RealmMessage],
 ) -> None:
@@ -83,7 +83,7 @@ def test_any_messages_of_a_realm_reach_a_host_alike_at_every_split_point(
 
 
 @pytest.mark.spec("M2", "M3")
-@given(messages=st.lists(host_messages, min_size=1, max_size=2))
+@given(messages=st.lists(host_messages(), min_size=1, max_size=2))
 def test_any_messages_of_a_host_reach_a_realm_alike_in_any_pieces(messages: list[HostMessage]) -> None:
     """In pieces of one size, since every piece is a system call here."""
     data = stream(*((2, message) for message in messages))
