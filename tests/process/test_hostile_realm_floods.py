@@ -15,7 +15,10 @@ from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import CONTROL_CHANNEL, encode_frame
 from engine_intelligence.protocol.messages import Cancel, Close, Events, Poll
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits"),
+    pytest.mark.xdist_group("hostile-floods"),  # one Host for all
+]
 
 MANY = 100_000
 

@@ -17,7 +17,10 @@ from support.raw_game import RawGame
 from engine_intelligence import Cancelled, Completed, SessionRef
 from engine_intelligence.protocol.messages import Cancel, Close, Closed, Events, Hello, Poll, Rejected
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits"),
+    pytest.mark.xdist_group("hostile-live"),  # one Host for all
+]
 
 # What ends the port
 

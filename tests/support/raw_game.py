@@ -191,7 +191,7 @@ def start_raw(start: Starter, source: str, patch: pytest.MonkeyPatch, close_grac
             super().__init__(sock)
 
     with patch.context() as during:
-        during.setattr("engine_intelligence.realm.connection.SocketLink", Taken)
+        during.setattr("engine_intelligence.realm.spawning.SocketLink", Taken)
         connection = start(source, deadlines=Deadlines(close_grace_s=close_grace_s))
     (sock,) = taken
     sock.setblocking(False)

@@ -27,6 +27,8 @@ if __name__ == "__main__":
 
 from campaign.fuzz.seeds import seeds, words  # noqa: E402 - the path is set above
 from campaign.fuzz.targets import TARGETS  # noqa: E402 - the path is set above
+from campaign.tables import rows  # noqa: E402 - as above
+from campaign.workers import NotHere  # noqa: E402 - as above
 
 NAME = "fuzzing"
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
@@ -45,14 +47,10 @@ RSS_MB = 512
 _SHOWN_BYTES = 512
 
 
-class FuzzerMissing(Exception):
-    """There is no fuzzer on this system; the text says what to do."""
-
-
 def run(scale: float) -> dict[str, Any]:
     """Fuzz every target on all processors, with a fixed seed each, from the corpus of the tests.
 
-    Raises `FuzzerMissing` where the fuzzer is not installed.
+    Raises `NotHere` where the fuzzer is not installed.
     """
     with tempfile.TemporaryDirectory() as folder:
         return fuzz(scale, Path(folder))
@@ -61,7 +59,7 @@ def run(scale: float) -> dict[str, Any]:
 def fuzz(scale: float, folder: Path) -> dict[str, Any]:
     """The same, which leaves the inputs that were new in `folder`, by the names of the targets."""
     if importlib.util.find_spec("atheris") is None:
-        raise FuzzerMissing(
+        raise NotHere(
             "the fuzzing needs atheris, which there is for Linux on x86-64: pip install -c constraints.txt -e '.[fuzz]'"
         )
     began, taken = time.monotonic(), children_s()
@@ -204,25 +202,32 @@ def violations(record: dict[str, Any]) -> int:
 def table(record: dict[str, Any]) -> str:
     """The figures in Markdown: the whole, and each target."""
     versions: dict[str, str] = record["versions"]
-    lines = [
-        "| fuzzing | |",
-        "| --- | --- |",
-        f"| runs | {record['executions']:,} |",
-        f"| inputs for which something did not hold | {record['crashes']} |",
-        f"| most memory of a process | {record['peak_memory_mb']} MB |",
-        f"| time | {record['seconds']:,} s, {record['processor_seconds']:,} s of processors |",
-        f"| with | {', '.join(f'{name} {version}' for name, version in versions.items())} |",
-        "",
-        "| target | runs | branches | kinds of runs | new inputs | time |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    whole = rows(
+        ("fuzzing", ""),
+        [
+            ("runs", f"{record['executions']:,}"),
+            ("targets with an input for which something did not hold", f"{record['crashes']}"),
+            ("most memory of a process", f"{record['peak_memory_mb']} MB"),
+            ("time", f"{record['seconds']:,} s, {record['processor_seconds']:,} s of processors"),
+            ("with", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ],
+    )
     targets: dict[str, dict[str, Any]] = record["targets"]
-    for name, target in targets.items():
-        lines.append(
-            f"| {name} | {target['executions']:,} | {target['edges']} | {target['features']} "
-            f"| {target['new_inputs']} | {target['seconds']:.0f} s |"
-        )
-    return "\n".join(lines)
+    each = rows(
+        ("target", "runs", "branches", "kinds of runs", "new inputs", "time"),
+        [
+            (
+                name,
+                f"{target['executions']:,}",
+                f"{target['edges']}",
+                f"{target['features']}",
+                f"{target['new_inputs']}",
+                f"{target['seconds']:.0f} s",
+            )
+            for name, target in targets.items()
+        ],
+    )
+    return f"{whole}\n\n{each}"
 
 
 def main() -> int:
@@ -234,7 +239,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         try:
             record = fuzz(arguments.scale, Path(folder))
-        except FuzzerMissing as missing:
+        except NotHere as missing:
             print(missing, file=sys.stderr)
             return 2
         if arguments.grow and not violations(record):

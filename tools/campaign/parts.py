@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from campaign import closing, costs, cycles, kills, simulation, soak
+from campaign import closing, costs, cycles, fuzzing, kills, simulation, soak
 
 
 class Part(Protocol):
@@ -29,5 +29,4 @@ class Part(Protocol):
         ...
 
 
-# The last place is that of fuzzing.
-PARTS: tuple[Part, ...] = (simulation, kills, costs, closing, cycles, soak)
+PARTS: tuple[Part, ...] = (simulation, kills, costs, closing, cycles, soak, fuzzing)
