@@ -94,20 +94,20 @@ def poll_size(max_events: object, limits: IntelligenceLimits) -> int:
 
 def _plain(text: object) -> str | None:
     """`text` as an exact `str`, or `None` if it is none. Subclasses may override anything, and do not encode."""
+    if type(text) is str:
+        return text
     return str.__str__(text) if isinstance(text, str) else None
 
 
 def _fault(text: str | None, name: str, max_chars: int) -> str | None:
     """What is wrong with a text, as far as there is one."""
-    if text is None:
+    if text is None or (0 < len(text) <= max_chars and is_encodable(text)):
         return None
     if not text:
         return f"{name} is empty"
     if len(text) > max_chars:
         return f"{name} exceeds {max_chars} characters"
-    if not is_encodable(text):
-        return f"{name} holds a lone surrogate, which UTF-8 cannot encode"
-    return None
+    return f"{name} holds a lone surrogate, which UTF-8 cannot encode"
 
 
 def _made(create: Callable[[], str]) -> str | None:

@@ -221,7 +221,7 @@ class IntelligencePortClient:
             return Err(activity_not_found(activity_id))
         if not activity.cancel_sent:
             activity.cancel_sent = True
-            if not self._send(Cancel(activity.id)):
+            if not self._send(Cancel(activity.activity_id)):
                 return Err(self._reason())
         return Ok(None)
 
@@ -301,7 +301,7 @@ class IntelligencePortClient:
             return
         if too_long is not None:
             # The Host's bound is larger than ours. Ours is what this process has room for (rule S10).
-            self._abandon(too_long, output_overflow(too_long.id, self._limits.max_output_chars))
+            self._abandon(too_long, output_overflow(too_long.activity_id, self._limits.max_output_chars))
 
     def _receive_hello(self, hello: Hello) -> None:
         self._greeted = True
@@ -344,7 +344,7 @@ class IntelligencePortClient:
         self._held.fail(activity, error)
         if not activity.cancel_sent:
             activity.cancel_sent = True
-            self._send(Cancel(activity.id))
+            self._send(Cancel(activity.activity_id))
 
     def _send(self, message: RealmMessage) -> bool:
         """Send, and return whether this worked. Where it did not, the client is terminal (rule C5)."""

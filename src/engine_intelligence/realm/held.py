@@ -16,22 +16,13 @@ from engine_intelligence.protocol.codec import ProtocolError
 _MIN_BY_AGE = 64
 
 
-class HeldActivity:
+class HeldActivity(PendingEvents):
     """One Activity that holds a place: until its terminal has been polled (rule S8)."""
 
-    __slots__ = (
-        "cancel_sent",
-        "ended",
-        "id",
-        "pending",
-        "received_chars",
-        "received_sequence",
-        "submitted_at",
-    )
+    __slots__ = ("cancel_sent", "ended", "received_chars", "received_sequence", "submitted_at")
 
     def __init__(self, activity_id: str, now: float) -> None:
-        self.id = activity_id
-        self.pending = PendingEvents(activity_id)
+        super().__init__(activity_id)
         self.submitted_at = now
         self.received_sequence = 0
         self.received_chars = 0
@@ -59,6 +50,11 @@ class HeldActivities:
     def pending_events(self) -> int:
         """How many events have arrived and not been taken."""
         return len(self._queue)
+
+    @property
+    def pending(self) -> bool:
+        """Whether any have."""
+        return bool(self._queue.line)
 
     def bound_by(self, limits: IntelligenceLimits) -> None:
         """Hold what arrives from here on to other limits."""
@@ -95,7 +91,7 @@ class HeldActivities:
             activity.received_chars += len(event.text)
             if activity.received_chars > self._limits.max_output_chars:
                 return activity
-            self._queue.add_text(activity.pending, event.text)
+            self._queue.add_text(activity, event.text)
         elif isinstance(event, Completed) and len(event.output) > self._limits.max_output_chars:
             return activity
         else:
@@ -110,7 +106,7 @@ class HeldActivities:
 
     def fail(self, activity: HeldActivity, error: IntelligenceError) -> None:
         """End an Activity on this side."""
-        self._end(activity, Failed(activity.id, 0, intelligence_failure(error)))
+        self._end(activity, Failed(activity.activity_id, 0, intelligence_failure(error)))
 
     def overdue(self, now: float, most_s: float) -> Iterator[HeldActivity]:
         """The running ones that were submitted `most_s` ago or earlier. What is not due costs nothing (rule S8)."""
@@ -122,7 +118,7 @@ class HeldActivities:
 
     def take(self, max_events: int) -> list[IntelligenceEvent]:
         """The next events, at most `max_events`. The place of each whose terminal is among them is free."""
-        return self._queue.take(max_events) if self._queue else []
+        return self._queue.take(max_events) if self._queue.line else []
 
     def clear(self) -> None:
         """Hold nothing any more."""
@@ -132,7 +128,7 @@ class HeldActivities:
 
     def _end(self, activity: HeldActivity, terminal: Terminal) -> None:
         activity.ended = True
-        self._queue.add_terminal(activity.pending, terminal)
+        self._queue.add_terminal(activity, terminal)
 
     def _forget(self, activity_id: str) -> None:
         self._by_id.pop(activity_id, None)
