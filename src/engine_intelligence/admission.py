@@ -101,7 +101,7 @@ def _plain(text: object) -> str | None:
 
 def _fault(text: str | None, name: str, max_chars: int) -> str | None:
     """What is wrong with a text, as far as there is one."""
-    if text is None or (0 < len(text) <= max_chars and is_encodable(text)):
+    if text is None or (0 < len(text) <= max_chars and (text.isascii() or is_encodable(text))):
         return None
     if not text:
         return f"{name} is empty"

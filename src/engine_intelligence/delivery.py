@@ -179,6 +179,8 @@ def _delta(pending: PendingEvents, text: str) -> TextDelta:
 
 def numbered(terminal: Terminal, sequence: int) -> Terminal:
     """`terminal` with the given sequence number."""
+    if terminal.sequence == sequence:
+        return terminal  # as it came over a port, where nothing was merged
     match terminal:
         case Completed():
             return Completed(

@@ -73,26 +73,21 @@ def expiry(activity: Activity, deadlines: Deadlines) -> float:
     end = activity.accepted_at + deadlines.activity_s
     if phase is _WAITING:
         return end
-    silent_until = _silent_until(activity, deadlines)
-    return silent_until if silent_until <= end else end
+    heard_at = activity.last_text_at
+    silent = (
+        activity.started_at + deadlines.first_text_s if heard_at is None else heard_at + deadlines.stall_s
+    )
+    return silent if silent < end else end
 
 
 def lateness(activity: Activity, deadlines: Deadlines) -> ProviderError | None:
     """The failure of an Activity that has expired, or `None` where that is a cancel's grace."""
-    phase = activity.phase
-    if phase is _CANCELLING:
+    if activity.phase is _CANCELLING:
         return None
-    end = activity.accepted_at + deadlines.activity_s
-    if phase is _WAITING or _silent_until(activity, deadlines) > end:
-        return ProviderError(f"no end within {deadlines.activity_s:g} seconds", reason="timeout")
-    if activity.last_text_at is None:
-        return ProviderError(f"no text within {deadlines.first_text_s:g} seconds", reason="timeout")
-    return ProviderError(f"silent for {deadlines.stall_s:g} seconds", reason="stalled")
-
-
-def _silent_until(activity: Activity, deadlines: Deadlines) -> float:
-    """When a running Activity has been silent for too long."""
-    heard_at = activity.last_text_at
-    if heard_at is None:
-        return activity.started_at + deadlines.first_text_s
-    return heard_at + deadlines.stall_s
+    due = expiry(activity, deadlines)
+    if activity.phase is not _WAITING:
+        if activity.last_text_at is None and due == activity.started_at + deadlines.first_text_s:
+            return ProviderError(f"no text within {deadlines.first_text_s:g} seconds", reason="timeout")
+        if activity.last_text_at is not None and due == activity.last_text_at + deadlines.stall_s:
+            return ProviderError(f"silent for {deadlines.stall_s:g} seconds", reason="stalled")
+    return ProviderError(f"no end within {deadlines.activity_s:g} seconds", reason="timeout")

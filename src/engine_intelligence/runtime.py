@@ -40,6 +40,8 @@ from engine_intelligence.signals import Activity, SignalBox, Sink
 
 _log = logging.getLogger(__name__)
 
+_ENDED = Phase.ENDED  # a name of this module: a member of an enumeration is looked up in two steps
+
 
 def create_intelligence_runtime(
     provider: IntelligenceProvider,
@@ -154,11 +156,18 @@ class IntelligenceRuntime:
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
         """See `IntelligenceService.poll`."""
-        size = self._max_poll_events if max_events is None else poll_size(max_events, self._limits)
-        if not size or self._close_task is not None:
+        if max_events is None:
+            size = self._max_poll_events
+        elif not (size := poll_size(max_events, self._limits)):
             return []
-        box, due, clock = self._box, self._expiries.next, self._clock
-        if box.errands or (due is not None and due <= clock()):
+        if self._close_task is not None:
+            return []
+        box, due = self._box, self._expiries.next
+        if due is not None:
+            clock = self._clock
+            if due <= clock():
+                self.turn()
+        if box.errands:
             self.turn()
         if not box.inbox and not box.line:
             return []
@@ -222,7 +231,7 @@ class IntelligenceRuntime:
             activity, to_cancel = errands.popleft()
             if to_cancel:
                 self._cancel_provider(activity)
-            if activity.phase is Phase.ENDED:
+            if activity.phase is _ENDED:
                 self._leave_session(activity)
 
     @property
@@ -270,7 +279,7 @@ class IntelligenceRuntime:
 
     def _start(self, activity: Activity, now: float) -> IntelligenceError | None:
         activity.started_at = now
-        self._watch(activity, now)
+        self._expiries.watch(activity, now, len(self._activities))
         try:
             result = self._provider.start(activity.submission, Sink(self._box, activity))
         except BaseException as error:  # noqa: BLE001 - a border: nothing a provider raises breaks the service
@@ -289,7 +298,12 @@ class IntelligenceRuntime:
         """Take an ended Activity out of its session, and start the next one if it was running (rule P6)."""
         session_id = ended.submission.session.id
         line = self._sessions.get(session_id)
-        if line is None or ended not in line:
+        if line is None:
+            return
+        if len(line) == 1 and line[0] is ended:
+            del self._sessions[session_id]
+            return
+        if ended not in line:
             return
         was_running = line[0] is ended
         line.remove(ended)

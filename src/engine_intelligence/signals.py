@@ -201,12 +201,13 @@ class SignalBox:
             try:
                 del turn[0]
             except IndexError:
-                if _entered_above(sys._getframe(1)):
+                if _entered_above(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]  # documented, in sys
                     return self._complete_inside(activity)
                 time.sleep(_LOOK_AGAIN_S)  # another thread's call, which is soon over
                 continue
             try:
-                self._empty_inbox()
+                if self.inbox:
+                    self._empty_inbox()
                 self._apply(activity, Signal.COMPLETE, "", completed, 0.0)
             finally:
                 turn.append(None)
@@ -231,18 +232,28 @@ class SignalBox:
 
         It does not wait: while another thread applies signals it returns nothing, and the events come next time.
         """
-        turn = self._turn
+        inbox, turn = self.inbox, self._turn
+        events: list[IntelligenceEvent] = []
         try:
             del turn[0]
         except IndexError:
-            return []
+            return events
         try:
-            waiting = len(self.inbox)
-            if not self.line and waiting <= max_events and waiting <= self.max_waiting_texts:
-                events = self._take_from_inbox()
-            else:
+            waiting = len(inbox)
+            if self.line or waiting > max_events or waiting > self.max_waiting_texts:
                 self._empty_inbox()
-                events = []
+                waiting = 0
+            max_chars = self._max_output_chars
+            for _ in range(waiting):  # nothing is queued: what is text becomes an event at once
+                activity, signal, text, terminal, at = inbox.popleft()
+                chars = activity.streamed_chars + len(text)
+                if signal is _TEXT and activity.phase is _RUNNING and chars <= max_chars:
+                    activity.streamed_chars = chars
+                    activity.last_text_at = at
+                    activity.sequence = sequence = activity.sequence + 1
+                    events.append(TextDelta(activity.activity_id, sequence, text))
+                else:
+                    self._apply(activity, signal, text, terminal, at)
             if self.line and len(events) < max_events:
                 events += self._queue.take(max_events - len(events))
         finally:
@@ -267,22 +278,6 @@ class SignalBox:
     def overflowed(self, activity: Activity) -> Failed:
         """The terminal of an Activity that passed the output bound (rule S10)."""
         return activity.failed(output_overflow(activity.submission.id, self._limits.max_output_chars))
-
-    def _take_from_inbox(self) -> list[IntelligenceEvent]:
-        """Apply what is in the inbox while nothing is queued, and return what of it are events at once."""
-        events: list[IntelligenceEvent] = []
-        inbox, max_chars = self.inbox, self._max_output_chars
-        for _ in range(len(inbox)):  # not what comes meanwhile
-            activity, signal, text, terminal, at = inbox.popleft()
-            chars = activity.streamed_chars + len(text)
-            if signal is _TEXT and activity.phase is _RUNNING and chars <= max_chars:
-                activity.streamed_chars = chars
-                activity.last_text_at = at
-                activity.sequence = sequence = activity.sequence + 1
-                events.append(TextDelta(activity.activity_id, sequence, text))
-            else:
-                self._apply(activity, signal, text, terminal, at)
-        return events
 
     def _empty_inbox(self) -> None:
         """Apply what is in the inbox. The caller has the turn."""
@@ -339,13 +334,13 @@ class SignalBox:
 
     def completion_said(self, activity: Activity, output: Any, usage: Any, finish: Any) -> bool:
         """See `ActivitySink.complete`."""
-        if not isinstance(output, str):
+        if type(output) is not str and not isinstance(output, str):
             cause = f"the provider completed with {type(output).__name__}, not text"
             error = provider_failed(self._provider_id, cause, reason="protocol")
             self.signal(activity, Signal.BREACH, terminal=activity.failed(error))
             return False
-        plain = str.__str__(output)  # a subclass may override anything
-        if len(plain) > self._limits.max_output_chars:
+        plain = output if type(output) is str else str.__str__(output)  # a subclass may override anything
+        if len(plain) > self._max_output_chars:
             self.signal(activity, Signal.OVERFLOW, terminal=self.overflowed(activity))
             return False
         submission = activity.submission
@@ -353,8 +348,8 @@ class SignalBox:
             submission.id,
             0,
             submission.session,
-            encodable(plain),
-            usage if isinstance(usage, Usage) else None,
+            plain if plain.isascii() else encodable(plain),
+            None if usage is None or not isinstance(usage, Usage) else usage,
             None if finish is None else _finish_reason(finish),
         )
         return self.complete(activity, completed)
