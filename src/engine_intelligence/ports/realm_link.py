@@ -6,6 +6,7 @@ import hmac
 import select
 import socket
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -136,6 +137,15 @@ class Readiness:
         self._writing = False
         if self._poll is not None:
             self._poll.register(sock, select.POLLIN)
+
+    def quick_look(self) -> Callable[[int], object]:
+        """A function of a time-out in milliseconds that says whether there may be something to read.
+
+        It is the system's own where that has `poll`: most looks find nothing, and this is the shortest way to that.
+        """
+        if self._poll is not None:
+            return self._poll.poll
+        return lambda timeout_ms: select.select([self._sock], [], [], timeout_ms / 1000)[0]
 
     def look(self, writing: bool, timeout_s: float = 0.0) -> tuple[bool, bool]:
         """Whether it is readable (or over), and whether it is writable.

@@ -76,6 +76,9 @@ class RealmStream:
         self._channels: dict[int, RealmChannel] = {}
         self._channels_opened = 0
         self._ended: PortEnded | None = None
+        self.quick_look: Callable[[int], object] | None = None
+        """Says whether there may be something to `read`; `None` while that alone would not do, and `pump` has to be
+        called."""
 
     @property
     def ended(self) -> PortEnded | None:
@@ -120,7 +123,7 @@ class RealmStream:
         if writable:
             self._flush()
         if readable:
-            self._read()
+            self.read()
 
     def idle(self, seconds: float) -> None:
         """Wait until something may have arrived, for at most `seconds`."""
@@ -150,6 +153,7 @@ class RealmStream:
             self._sock.close()
             self._sock = None
             self._readiness = None
+        self.quick_look = None
         self._outbox.clear()
 
     def _connected(self) -> bool:
@@ -168,6 +172,7 @@ class RealmStream:
             try:
                 sent = self._sock.send(self._outbox)
             except (BlockingIOError, InterruptedError):
+                self.quick_look = None
                 return
             except OSError:
                 # The Host is gone, but its last words may lie unread. Reading them comes to the end by
@@ -176,8 +181,11 @@ class RealmStream:
                 self._outbox.clear()
                 return
             del self._outbox[:sent]
+        if self._readiness is not None:
+            self.quick_look = self._readiness.quick_look()
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Read what has arrived, of which there may be nothing."""
         for _ in range(_MAX_READS):
             if self._sock is None:
                 return
@@ -238,7 +246,12 @@ class RealmChannel:
 
     def receive(self) -> Sequence[HostMessage]:
         if self._ended is None:
-            self._stream.pump()
+            stream = self._stream
+            look = stream.quick_look
+            if look is None:
+                stream.pump()
+            elif look(0):
+                stream.read()
         if self._inbox:
             messages, self._inbox = self._inbox, []
             return messages

@@ -125,6 +125,7 @@ class IntelligencePortClient:
         self._host_spoke = False
         self._greeted = False
         self._heartbeats = False
+        self._credit_settled = False  # nothing has happened since no credit was due
         self._silence = Silence(clock(), deadlines.unresponsive_s)
 
     @property
@@ -199,16 +200,20 @@ class IntelligencePortClient:
 
         Where nothing has arrived it makes no message and at most one system call (C3).
         """
-        size = poll_size(max_events, self._limits)
-        if not size:
+        if max_events is None:
+            size = self._limits.max_poll_events
+        elif not (size := poll_size(max_events, self._limits)):
             return []
         self._take_arrived()
+        if self._credit_settled and not self._held.line:
+            return []
         if self._closed is not None:
             return []
         events = self._held.take(size)
         credit = self._credit.grant(size, self._held.pending_events)
         if credit and not self._send(Poll(credit)):
             return []  # rule C5: the events of this poll go with everything else
+        self._credit_settled = not credit and not self._held.line
         return events
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
@@ -262,16 +267,19 @@ class IntelligencePortClient:
         except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
             self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
             return
+        clock = self._clock
+        now = clock()
         if messages:
             self._host_spoke = True
-            self._silence.heard(self._clock())
+            self._credit_settled = False
+            self._silence.heard(now)
             for message in messages:
                 self._receive(message)
-        elif self._heartbeats and self._silence.looked(self._clock()):
+        elif self._heartbeats and self._silence.looked(now):
             text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
             self._end(closed("unresponsive", text))
-        if self._held:
-            self._expire()
+        if self._held.by_age:
+            self._expire(now)
 
     def _receive(self, message: HostMessage) -> None:
         if self._closed is not None:
@@ -323,7 +331,7 @@ class IntelligencePortClient:
         limits = hello.limits if self._adopts_limits else self._limits
         return Hello(PROTOCOL_VERSION, self._provider_id, limits, FEATURES)
 
-    def _expire(self) -> None:
+    def _expire(self, now: float) -> None:
         """Give up what the Host does not end.
 
         While it is still starting it keeps no deadlines, so this side keeps `first_text_s` for it. Later it keeps
@@ -335,7 +343,7 @@ class IntelligencePortClient:
             most_s, what = deadlines.activity_s + deadlines.close_grace_s, "end this"
         else:
             most_s, what = deadlines.first_text_s, "start"
-        for activity in self._held.overdue(self._clock(), most_s):
+        for activity in self._held.overdue(now, most_s):
             cause = f"the Host did not {what} within {most_s:g} seconds"
             self._abandon(activity, provider_failed(self._provider_id, cause, reason="timeout"))
 

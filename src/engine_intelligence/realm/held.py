@@ -36,8 +36,11 @@ class HeldActivities:
 
     def __init__(self, limits: IntelligenceLimits) -> None:
         self._by_id: dict[str, HeldActivity] = {}
-        self._by_age: deque[HeldActivity] = deque()  # in order of their submission, and so of their deadlines
+        self.by_age: deque[HeldActivity] = deque()
+        """In order of their submission, and so of their deadlines; some of them may have ended."""
         self._queue = DeliveryQueue(limits.max_pending_events_per_activity, self._forget)
+        self.line = self._queue.line
+        """Those that have events to take. Empty where nothing is pending."""
         self._limits = limits
 
     def __len__(self) -> int:
@@ -51,11 +54,6 @@ class HeldActivities:
         """How many events have arrived and not been taken."""
         return len(self._queue)
 
-    @property
-    def pending(self) -> bool:
-        """Whether any have."""
-        return bool(self._queue.line)
-
     def bound_by(self, limits: IntelligenceLimits) -> None:
         """Hold what arrives from here on to other limits."""
         self._limits = limits
@@ -63,12 +61,14 @@ class HeldActivities:
 
     def add(self, activity_id: str, now: float) -> None:
         """Hold a place for an Activity that is submitted now."""
-        if len(self._by_age) > max(_MIN_BY_AGE, 4 * len(self._by_id)):
+        if len(self.by_age) > max(_MIN_BY_AGE, 4 * len(self._by_id)):
             # Ended ones behind one that runs for long: what is kept is bounded by what is held.
-            self._by_age = deque(activity for activity in self._by_age if not activity.ended)
+            running = [activity for activity in self.by_age if not activity.ended]
+            self.by_age.clear()
+            self.by_age.extend(running)
         activity = HeldActivity(activity_id, now)
         self._by_id[activity_id] = activity
-        self._by_age.append(activity)
+        self.by_age.append(activity)
 
     def running(self, activity_id: object) -> HeldActivity | None:
         """The Activity of that id, if it is one that has not ended. The id may be anything that a game could pass."""
@@ -110,7 +110,7 @@ class HeldActivities:
 
     def overdue(self, now: float, most_s: float) -> Iterator[HeldActivity]:
         """The running ones that were submitted `most_s` ago or earlier. What is not due costs nothing (rule S8)."""
-        by_age = self._by_age
+        by_age = self.by_age
         while by_age and (by_age[0].ended or now - by_age[0].submitted_at >= most_s):
             activity = by_age.popleft()
             if not activity.ended:
@@ -123,7 +123,7 @@ class HeldActivities:
     def clear(self) -> None:
         """Hold nothing any more."""
         self._by_id.clear()
-        self._by_age.clear()
+        self.by_age.clear()
         self._queue.clear()
 
     def _end(self, activity: HeldActivity, terminal: Terminal) -> None:
