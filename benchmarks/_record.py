@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
 from _turns import Ratio, Samples, spread
+
 from engine_intelligence import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +50,6 @@ def record(
     (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     say(found)
     import performance  # in tools; not at the top: the path is set above
-
     from _plots import draw
 
     draw(found, ROOT / "docs" / "images" / f"bench-{name}.png")

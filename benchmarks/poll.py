@@ -10,6 +10,7 @@ from _chorus import INPUT, VOICES, Kept
 from _prototype import Prototype
 from _record import record
 from _turns import in_turns, ns_a_call, ratio
+
 from engine_intelligence import (
     Deadlines,
     IntelligenceLimits,

@@ -10,6 +10,7 @@ from functools import partial
 from _chorus import INPUT, VOICES, WORD, Kept
 from _record import record
 from _turns import Samples, in_turns, ns_a_call, ratio
+
 from engine_intelligence import IntelligenceLimits, IntelligenceRuntime, create_intelligence_runtime
 
 HELD = (8, 100, 1000, 10_000)
@@ -92,7 +93,7 @@ def main() -> None:
         ratio(samples, f"{what}, {many} held{who}", f"{what}, {few} held{who}", at_most=1.3)
         for what, who in (("an event", ", 8 speak"), ("an event", ", all speak"), ("an idle poll", ""))
     ]
-    record("scale", "nanoseconds", samples, ratios, single=single, limits={name: 3072.0 for name in single})
+    record("scale", "nanoseconds", samples, ratios, single=single, limits=dict.fromkeys(single, 3072.0))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import time
 
 from _record import record
 from _turns import Samples, in_turns
+
 from engine_intelligence import TextDelta, spawn_host
 
 BLOCKS = 25

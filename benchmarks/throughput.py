@@ -15,6 +15,7 @@ from _chorus import DELTAS, INPUT, VOICES, WORD, Kept
 from _prototype import Prototype
 from _record import record
 from _turns import in_turns, ratio
+
 from engine_intelligence import (
     IntelligencePortClient,
     TextDelta,
