@@ -47,12 +47,17 @@ def draw(found: dict[str, Any], path: Path) -> None:
     axes.margins(x=0.16)
     axes.set_xlabel(f"{found['unit']} (median and quartiles)", color=INK)
     axes.tick_params(colors=INK, length=0)
-    axes.xaxis.set_major_formatter(lambda value, _position: readable(value))
+    axes.xaxis.set_major_formatter(tick)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#cccccc")
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path)
+
+
+def tick(value: float, _position: int | None = None) -> str:
+    """What stands at a mark of the axis."""
+    return readable(value)
 
 
 def readable(value: float) -> str:

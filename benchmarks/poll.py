@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Callable
 from functools import partial
 
 from _chorus import INPUT, VOICES, Kept
@@ -61,7 +62,7 @@ def main() -> None:
     holding, _, theirs_holding = idle_client(VOICES)
     bare = select.poll()
     bare.register(ours, select.POLLIN)
-    calls = {
+    calls: dict[str, Callable[[], object]] = {
         "prototype": Prototype().poll,
         "in process": idle_runtime(0).poll,
         "in process, 8 Activities": idle_runtime(VOICES).poll,

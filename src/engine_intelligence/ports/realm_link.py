@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import select
 import socket
 from collections import deque
@@ -54,6 +53,9 @@ class LoopbackLink:
     _MAX_STRANGERS = 8
 
     def __init__(self, token: str) -> None:
+        import hmac  # not at the top: it loads a library for cryptography, which no other link needs
+
+        self._is_same = hmac.compare_digest
         self._listener = above_standard_streams(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         try:
             self._listener.bind(("127.0.0.1", 0))
@@ -82,7 +84,7 @@ class LoopbackLink:
             except OSError:
                 data = b""
             said += data
-            if len(said) == len(self._introduction) and hmac.compare_digest(said, self._introduction):
+            if len(said) == len(self._introduction) and self._is_same(said, self._introduction):
                 self._strangers.remove(stranger)
                 self.close()
                 with suppress(OSError):  # it may be over already, which reading from it will show

@@ -1,7 +1,7 @@
 """A Ctrl-C in the middle of a call: what it interrupts may be lost, and the service goes on."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -36,7 +36,7 @@ def cancel_of_none(scene: Scene) -> None:
 
 
 @contextmanager
-def interrupts() -> Iterator[None]:
+def interrupts() -> Generator[None]:
     """Ctrl-C again and again, as the timer of the process sends it."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
