@@ -36,7 +36,8 @@ from engine_intelligence.lifecycle import Phase, Signal
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.result import Err, Ok, Result
 from engine_intelligence.scrubbing import describe_exception
-from engine_intelligence.signals import Activity, SignalBox, Sink
+from engine_intelligence.signals import Activity, SignalBox
+from engine_intelligence.sink import Sink
 
 _log = logging.getLogger(__name__)
 

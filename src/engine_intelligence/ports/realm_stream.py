@@ -153,7 +153,7 @@ class RealmStream:
             self._sock.close()
             self._sock = None
             self._readiness = None
-        self.quick_look = None
+        self._no_quick_look()
         self._outbox.clear()
 
     def _connected(self) -> bool:
@@ -172,7 +172,7 @@ class RealmStream:
             try:
                 sent = self._sock.send(self._outbox)
             except (BlockingIOError, InterruptedError):
-                self.quick_look = None
+                self._no_quick_look()
                 return
             except OSError:
                 # The Host is gone, but its last words may lie unread. Reading them comes to the end by
@@ -183,6 +183,11 @@ class RealmStream:
             del self._outbox[:sent]
         if self._readiness is not None:
             self.quick_look = self._readiness.quick_look()
+
+    def _no_quick_look(self) -> None:
+        self.quick_look = None
+        for channel in self._channels.values():
+            channel.quick_look = _look_closer
 
     def read(self) -> None:
         """Read what has arrived, of which there may be nothing."""
@@ -227,6 +232,11 @@ class RealmStream:
         self.end(ended if self._explain_end is None else self._explain_end())
 
 
+def _look_closer(_timeout_ms: int) -> bool:
+    """A quick look that cannot tell."""
+    return True
+
+
 class RealmChannel:
     """A `MessagePort` of a realm: one channel of a `RealmStream`."""
 
@@ -237,6 +247,8 @@ class RealmChannel:
         self._inbox: list[HostMessage] = []
         self._ended: PortEnded | None = None
         self._close_known = False  # the Host knows that this port is over, or has been told
+        self.quick_look: Callable[[int], object] = _look_closer
+        """See `LookingPort`."""
 
     def send(self, message: RealmMessage) -> None:
         if self._ended is not None:
@@ -258,6 +270,7 @@ class RealmChannel:
         ended = self._ended or self._stream.ended
         if ended is not None:
             raise ended
+        self.quick_look = self._stream.quick_look or _look_closer
         return ()
 
     def listen(self, wake: Callable[[], None] | None) -> None:
@@ -284,6 +297,7 @@ class RealmChannel:
         """A frame came for this port. One that is no message ends this port and no other (rule M3)."""
         if self._ended is not None:
             return
+        self.quick_look = _look_closer  # it may come while another port is looked at
         try:
             message = self._decoder.decode(body)
         except ProtocolError as error:
@@ -293,6 +307,7 @@ class RealmChannel:
         self._inbox.append(message)
 
     def _end(self, reason: PortEnded) -> None:
+        self.quick_look = _look_closer
         if self._ended is None:
             self._ended = reason
             self._stream.drop(self.number)

@@ -9,9 +9,10 @@ client holds nothing and sends nothing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from typing import Never, assert_never
+from typing import Any, Never, assert_never
 
 from engine_intelligence.activity import (
     ActivityRef,
@@ -126,6 +127,9 @@ class IntelligencePortClient:
         self._greeted = False
         self._heartbeats = False
         self._credit_settled = False  # nothing has happened since no credit was due
+        self._looking: Any = port if hasattr(port, "quick_look") else None  # a LookingPort
+        self._idle = False  # a poll found nothing to do, and nothing has been done since
+        self._idle_until = 0.0  # when there will be something to do though nothing comes
         self._silence = Silence(clock(), deadlines.unresponsive_s)
 
     @property
@@ -200,12 +204,25 @@ class IntelligencePortClient:
 
         Where nothing has arrived it makes no message and at most one system call (C3).
         """
+        if self._idle:
+            # The same as below, for most polls of a game: one system call, the time, and nothing.
+            try:
+                look = self._looking.quick_look
+                if not look(0):
+                    clock, silence = self._clock, self._silence
+                    now = clock()
+                    if now < self._idle_until and now <= silence.calm_until:
+                        silence.calm_until = now + silence.away_s
+                        return []
+            except Exception:  # noqa: BLE001 - a border: what a port raises is looked at below
+                pass
         if max_events is None:
             size = self._limits.max_poll_events
         elif not (size := poll_size(max_events, self._limits)):
             return []
         self._take_arrived()
         if self._credit_settled and not self._held.line:
+            self._rest()
             return []
         if self._closed is not None:
             return []
@@ -251,8 +268,20 @@ class IntelligencePortClient:
 
     # The port
 
+    def _rest(self) -> None:
+        """Nothing is to be done until something comes, or a time."""
+        if self._closed is not None or self._looking is None:
+            return
+        by_age = self._held.by_age
+        self._idle_until = min(
+            self._silence.over_at if self._heartbeats else math.inf,
+            by_age[0].submitted_at + self._overdue_after()[0] if by_age else math.inf,
+        )
+        self._idle = True
+
     def _take_arrived(self) -> None:
         """Act on what has arrived at the port. It waits for nothing and raises nothing."""
+        self._idle = False
         if self._closed is not None:
             if self._close_task is not None:
                 self._closing_step()  # whatever a game calls meanwhile moves its close on
@@ -338,14 +367,17 @@ class IntelligencePortClient:
         them itself, and this side only gives up what is overdue by more than any grace: so every Activity ends,
         whatever the Host has lost or forgotten (rule S6).
         """
-        deadlines = self._deadlines
-        if self._host_spoke:
-            most_s, what = deadlines.activity_s + deadlines.close_grace_s, "end this"
-        else:
-            most_s, what = deadlines.first_text_s, "start"
+        most_s, what = self._overdue_after()
         for activity in self._held.overdue(now, most_s):
             cause = f"the Host did not {what} within {most_s:g} seconds"
             self._abandon(activity, provider_failed(self._provider_id, cause, reason="timeout"))
+
+    def _overdue_after(self) -> tuple[float, str]:
+        """How long after its submission an Activity is given up, and what the Host has not done by then."""
+        deadlines = self._deadlines
+        if self._host_spoke:
+            return deadlines.activity_s + deadlines.close_grace_s, "end this"
+        return deadlines.first_text_s, "start"
 
     def _abandon(self, activity: HeldActivity, error: IntelligenceError) -> None:
         """End an Activity on this side, and have the Host stop it."""
@@ -375,6 +407,7 @@ class IntelligencePortClient:
         """Become terminal: everything is cleared, and the port is released unless its close is still to be
         confirmed.
         """
+        self._idle = False
         if self._closed is None:
             self._closed = reason
             self._held.clear()
