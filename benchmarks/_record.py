@@ -64,7 +64,7 @@ def say(found: dict[str, Any]) -> None:
         print(f"  {name:44} {sample['median']:14,.1f}  {sample['least']:,.1f} to {sample['most']:,.1f}")
     for one in found["ratios"]:
         middle, low, high = (one["spread"][key] for key in ("median", "lower_quartile", "upper_quartile"))
-        aim = f"at least {one['at_least']}" if one["at_least"] else f"at most {one['at_most']}"
-        print(f"  {one['of']} / {one['to']}: {middle:.3f} ({low:.3f} to {high:.3f}), aimed at {aim}")
+        aims = f"at least {one['at_least']}, at most {one['at_most']}"
+        print(f"  {one['of']} / {one['to']}: {middle:.3f} ({low:.3f} to {high:.3f}); {aims}")
     for name, value in found["single"].items():
         print(f"  {name:44} {value:14,.1f}")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from _chorus import INPUT, VOICES, WORD, Kept
+from _prototype import Prototype
 from _record import record
 from _turns import Samples, in_turns, ns_a_call, ratio
 
@@ -61,6 +62,28 @@ class Crowd:
         return took / came
 
 
+class BareCrowd:
+    """The same of the prototype, to tell what the processor's caches take from what the package does."""
+
+    def __init__(self, held: int) -> None:
+        self.runtime = Prototype()
+        self.voices = [self.runtime.submit(INPUT) for _ in range(held)]
+
+    def ns_an_event_of_all(self) -> float:
+        """One round or more in which every Activity says something and all is polled."""
+        voices, runtime = self.voices, self.runtime
+        rounds = max(1, HELD[-1] // len(voices) // 10)
+        came = 0
+        began = time.perf_counter_ns()
+        for _ in range(rounds):
+            for voice in voices:
+                voice.text(WORD)
+            came += len(runtime.poll(LIMITS.max_poll_events))
+        took = time.perf_counter_ns() - began
+        assert came == rounds * len(voices)
+        return took / came
+
+
 def bytes_an_activity(held: int = HELD[-1]) -> float:
     """Memory of an Activity that has been submitted and says nothing, with what the provider keeps of it."""
     provider = Kept()
@@ -84,15 +107,19 @@ def main() -> None:
         contenders[f"an event, {held:,} held, 8 speak"] = crowd.ns_an_event
     for held, crowd in crowds.items():
         contenders[f"an event, {held:,} held, all speak"] = crowd.ns_an_event_of_all
+    for held in (HELD[0], HELD[-1]):
+        contenders[f"of the prototype, {held:,} held, all speak"] = BareCrowd(held).ns_an_event_of_all
     for held, crowd in crowds.items():
         contenders[f"an idle poll, {held:,} held"] = partial(ns_a_call, crowd.runtime.poll, CALLS)
     samples: Samples = in_turns(contenders, BLOCKS)
     single = {"bytes of an idle Activity": bytes_an_activity()}
     few, many = f"{HELD[0]:,}", f"{HELD[-1]:,}"
+    growth = f"of the prototype, {many} held, all speak", f"of the prototype, {few} held, all speak"
     ratios = [
         ratio(samples, f"{what}, {many} held{who}", f"{what}, {few} held{who}", at_most=1.3)
         for what, who in (("an event", ", 8 speak"), ("an event", ", all speak"), ("an idle poll", ""))
     ]
+    ratios.append(ratio(samples, *growth))
     record("scale", "nanoseconds", samples, ratios, single=single, limits=dict.fromkeys(single, 3072.0))
 
 

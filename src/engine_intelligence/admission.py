@@ -6,7 +6,6 @@ arguments may be anything that a game could pass; what they return is plain and 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Container
 
 from engine_intelligence.activity import ActivityRequest, ActivitySubmission, SessionRef
@@ -20,8 +19,6 @@ from engine_intelligence.errors import (
 from engine_intelligence.limits import IntelligenceLimits
 from engine_intelligence.result import Err, Ok, Result
 from engine_intelligence.scrubbing import describe_exception, is_encodable
-
-_log = logging.getLogger(__name__)
 
 
 def admit(
@@ -115,5 +112,7 @@ def _made(create: Callable[[], str]) -> str | None:
     try:
         return _plain(create())
     except Exception as error:  # noqa: BLE001 - a border: the function is the game's
-        _log.warning("a function that makes ids raised: %s", describe_exception(error))
+        import logging  # not at the top: a game loads it for this alone
+
+        logging.getLogger(__name__).warning("a function that makes ids raised: %s", describe_exception(error))
         return None
