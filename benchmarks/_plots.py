@@ -32,8 +32,6 @@ def draw(found: dict[str, Any], path: Path) -> None:
         capsize=3,
     )
     axes.invert_yaxis()
-    if max(medians) > 50 * min(medians):
-        axes.set_xscale("log")
     for at, sample in enumerate(samples):
         axes.annotate(
             f" {readable(sample['median'])}",

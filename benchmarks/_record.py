@@ -40,6 +40,7 @@ def record(
         "system": platform.system(),
         "processors": os.cpu_count(),
         "load_1_min": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "scheduling": scheduling(),
         "unit": unit,
         "figures": {contender: spread(sample) for contender, sample in samples.items()},
         "ratios": ratios,
@@ -55,6 +56,13 @@ def record(
     draw(found, ROOT / "docs" / "images" / f"bench-{name}.png")
     performance.write_page()
     return found
+
+
+def scheduling() -> str:
+    """How the system lets this process run, and so the Hosts that it starts."""
+    if not hasattr(os, "sched_getscheduler"):
+        return "ordinary"
+    return "real-time" if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR) else "ordinary"
 
 
 def say(found: dict[str, Any]) -> None:

@@ -75,7 +75,7 @@ def tables(found: Found) -> str:
     parts.append(
         f"{blocks} blocks of each, CPython {found['python']}, msgspec {found['msgspec']}, {found['system']}, "
         f"{found['processors']} processors, of which others asked for {found['load_1_min']} meanwhile "
-        "(the load of the last minute)."
+        f"(the load of the last minute), {found['scheduling']} scheduling."
     )
     return "\n\n".join(parts) + "\n"
 
