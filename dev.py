@@ -109,7 +109,8 @@ def bench(venv: Path, args: "list[str]") -> int:
         return 0
     if args[0] not in names:
         raise Refusal("no benchmark " + args[0] + "; there are: " + ", ".join(names))
-    return run([prepare(venv, EVERYTHING), str(folder / (args[0] + ".py")), *args[1:]])
+    python = prepare(venv, [*EVERYTHING, "bench"])
+    return run([python, str(folder / (args[0] + ".py")), *args[1:]])
 
 
 def docs(venv: Path, args: "list[str]") -> int:

@@ -38,25 +38,29 @@ from engine_intelligence.conversation import ConversationStore, Turn
 from engine_intelligence.errors import IntelligenceError, ProviderError, SetupError, intelligence_failure
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
-from engine_intelligence.plugin import intelligence_plugin
 from engine_intelligence.realm.client import IntelligencePortClient, create_intelligence_port_client
 from engine_intelligence.realm.connection import HostConnection
 from engine_intelligence.realm.joining import connect
 from engine_intelligence.realm.spawning import spawn_host
 from engine_intelligence.result import Err, Ok, Result
-from engine_intelligence.runtime import IntelligenceRuntime, create_intelligence_runtime
 
 if TYPE_CHECKING:
     from engine_intelligence.host.binding import IntelligencePortBinding, bind_intelligence_port
     from engine_intelligence.host.freezing import freeze_support
+    from engine_intelligence.plugin import intelligence_plugin
     from engine_intelligence.providers.stream import Finish, Prompt, StreamProvider
+    from engine_intelligence.runtime import IntelligenceRuntime, create_intelligence_runtime
     from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
 __version__ = "0.1.0"
 
-_HOST_SIDE = {
+# What stands beside a provider, and what few games use.
+_LOADED_LATER = {
     "IntelligencePortBinding": "engine_intelligence.host.binding",
+    "IntelligenceRuntime": "engine_intelligence.runtime",
     "bind_intelligence_port": "engine_intelligence.host.binding",
+    "create_intelligence_runtime": "engine_intelligence.runtime",
+    "intelligence_plugin": "engine_intelligence.plugin",
     "freeze_support": "engine_intelligence.host.freezing",
     "Finish": "engine_intelligence.providers.stream",
     "Prompt": "engine_intelligence.providers.stream",
@@ -116,7 +120,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    module = _HOST_SIDE.get(name)
+    module = _LOADED_LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

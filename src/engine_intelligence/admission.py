@@ -6,7 +6,6 @@ arguments may be anything that a game could pass; what they return is plain and 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Container
 
 from engine_intelligence.activity import ActivityRequest, ActivitySubmission, SessionRef
@@ -20,8 +19,6 @@ from engine_intelligence.errors import (
 from engine_intelligence.limits import IntelligenceLimits
 from engine_intelligence.result import Err, Ok, Result
 from engine_intelligence.scrubbing import describe_exception, is_encodable
-
-_log = logging.getLogger(__name__)
 
 
 def admit(
@@ -94,20 +91,20 @@ def poll_size(max_events: object, limits: IntelligenceLimits) -> int:
 
 def _plain(text: object) -> str | None:
     """`text` as an exact `str`, or `None` if it is none. Subclasses may override anything, and do not encode."""
+    if type(text) is str:
+        return text
     return str.__str__(text) if isinstance(text, str) else None
 
 
 def _fault(text: str | None, name: str, max_chars: int) -> str | None:
     """What is wrong with a text, as far as there is one."""
-    if text is None:
+    if text is None or (0 < len(text) <= max_chars and (text.isascii() or is_encodable(text))):
         return None
     if not text:
         return f"{name} is empty"
     if len(text) > max_chars:
         return f"{name} exceeds {max_chars} characters"
-    if not is_encodable(text):
-        return f"{name} holds a lone surrogate, which UTF-8 cannot encode"
-    return None
+    return f"{name} holds a lone surrogate, which UTF-8 cannot encode"
 
 
 def _made(create: Callable[[], str]) -> str | None:
@@ -115,5 +112,7 @@ def _made(create: Callable[[], str]) -> str | None:
     try:
         return _plain(create())
     except Exception as error:  # noqa: BLE001 - a border: the function is the game's
-        _log.warning("a function that makes ids raised: %s", describe_exception(error))
+        import logging  # not at the top: a game loads it for this alone
+
+        logging.getLogger(__name__).warning("a function that makes ids raised: %s", describe_exception(error))
         return None

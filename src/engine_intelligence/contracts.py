@@ -199,6 +199,15 @@ class MessagePort(Protocol[ReceivedT, SentT]):
         ...
 
 
+class LookingPort(Protocol):
+    """What a port may have besides, so that a poll in which nothing has come costs little more than a system call."""
+
+    @property
+    def quick_look(self) -> Callable[[int], object]:
+        """A function of a time-out in milliseconds, which is 0: whether there may be something to receive."""
+        ...
+
+
 class PortEnded(Exception):
     """The channel is over. `reason` is a name in kebab-case, and the text a sentence that a log can use."""
 

@@ -12,8 +12,9 @@ A frame loop is no place for `try`, so a refusal is a value. Both kinds can be t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Generic, Literal, Never, TypeAlias, TypeVar
+from typing import ClassVar, Generic, Literal, Never, TypeAlias, TypeVar
+
+import msgspec
 
 ValueT = TypeVar("ValueT", covariant=True)
 ErrorT = TypeVar("ErrorT", covariant=True)
@@ -21,23 +22,21 @@ ErrorT = TypeVar("ErrorT", covariant=True)
 _TRUTH_MESSAGE = "a result is neither true nor false: test its `.ok`, or match it against Ok and Err"
 
 
-@dataclass(frozen=True, slots=True)
-class Ok(Generic[ValueT]):
+class Ok(msgspec.Struct, Generic[ValueT], frozen=True):
     """The call was carried out; `value` is what it returns."""
 
+    ok: ClassVar[Literal[True]] = True
     value: ValueT
-    ok: Literal[True] = field(default=True, init=False, repr=False)
 
     def __bool__(self) -> Never:
         raise TypeError(_TRUTH_MESSAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Err(Generic[ErrorT]):
+class Err(msgspec.Struct, Generic[ErrorT], frozen=True):
     """The call was refused and changed nothing; `error` says why and what to do next."""
 
+    ok: ClassVar[Literal[False]] = False
     error: ErrorT
-    ok: Literal[False] = field(default=False, init=False, repr=False)
 
     def __bool__(self) -> Never:
         raise TypeError(_TRUTH_MESSAGE)

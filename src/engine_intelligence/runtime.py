@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Never
+from typing import Never
 
 from engine_intelligence.activity import (
     ActivityRef,
@@ -37,9 +36,12 @@ from engine_intelligence.lifecycle import Phase, Signal
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.result import Err, Ok, Result
 from engine_intelligence.scrubbing import describe_exception
-from engine_intelligence.signals import Activity, SignalBox, Sink
+from engine_intelligence.signals import Activity, SignalBox
+from engine_intelligence.sink import Sink
 
 _log = logging.getLogger(__name__)
+
+_ENDED = Phase.ENDED  # a name of this module: a member of an enumeration is looked up in two steps
 
 
 def create_intelligence_runtime(
@@ -86,14 +88,14 @@ class IntelligenceRuntime:
         self._provider = provider
         self._provider_id = provider.id
         self._limits = limits
+        self._max_poll_events = limits.max_poll_events
         self._deadlines = deadlines
         self._clock = clock
         self._create_activity_id = create_activity_id
         self._create_session_id = create_session_id
         self._activities: dict[str, Activity] = {}
-        self._sessions: dict[
-            str, deque[Activity]
-        ] = {}  # the first one of each runs, the others wait (rule P6)
+        # The first one of each runs, the others wait (rule P6).
+        self._sessions: dict[str, list[Activity]] = {}
         self._expiries = Expiries(deadlines)
         self._box = SignalBox(provider.id, limits, clock, self._forget)
         self._close_task: CloseTask | None = None
@@ -121,11 +123,12 @@ class IntelligenceRuntime:
     @property
     def pending_events(self) -> int:
         """How many events are pending."""
-        return len(self._box)
+        return self._box.pending_events
 
     @property
     def ignored_signals(self) -> int:
         """How many sink calls were ignored because the contract does not allow them (rule P2)."""
+        self._box.apply()
         return self._box.ignored
 
     # The service
@@ -154,11 +157,25 @@ class IntelligenceRuntime:
 
     def poll(self, max_events: int | None = None) -> list[IntelligenceEvent]:
         """See `IntelligenceService.poll`."""
-        size = poll_size(max_events, self._limits)
-        if not size or self._close_task is not None:
+        if max_events is None:
+            size = self._max_poll_events
+        elif not (size := poll_size(max_events, self._limits)):
             return []
-        self.turn()
-        return self._box.take(size)
+        if self._close_task is not None:
+            return []
+        box, due = self._box, self._expiries.next
+        if due is not None:
+            clock = self._clock
+            if due <= clock():
+                self.turn()
+        if box.errands:
+            self.turn()
+        if not box.inbox and not box.line:
+            return []
+        events = box.take(size)
+        if box.errands:
+            self._run_errands()
+        return events
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
         """See `IntelligenceService.cancel`."""
@@ -200,15 +217,22 @@ class IntelligenceRuntime:
 
         `submit`, `poll` and `cancel` do it too. A Host calls it when woken, and at `next_deadline`.
         """
-        self._box.apply()
-        if self._expiries.next is not None:
+        box = self._box
+        if box.inbox:
+            box.apply()
+        due = self._expiries.next
+        if due is not None and due <= self._clock():
             self._expire()
+        if box.errands:
+            self._run_errands()
+
+    def _run_errands(self) -> None:
         errands = self._box.errands
         while errands:
             activity, to_cancel = errands.popleft()
             if to_cancel:
                 self._cancel_provider(activity)
-            if activity.phase is Phase.ENDED:
+            if activity.phase is _ENDED:
                 self._leave_session(activity)
 
     @property
@@ -235,42 +259,61 @@ class IntelligenceRuntime:
         )
 
     def _accept(self, submission: ActivitySubmission) -> Result[ActivityRef, IntelligenceError]:
-        activity = Activity(submission, self._clock())
+        session_id = submission.session.id
+        line = self._sessions.get(session_id)
+        now = self._clock()
+        activity = Activity(submission, Phase.RUNNING if line is None else Phase.WAITING, now)
         self._activities[submission.id] = activity
-        line = self._sessions.setdefault(submission.session.id, deque())
-        line.append(activity)
-        if len(line) > 1:
-            self._watch(activity, activity.accepted_at)
-        elif (error := self._start(activity)) is not None:
-            # Rule S14: nothing of it is left, neither its place nor what was said before it was refused.
-            self._box.signal(activity, Signal.REFUSE)
-            self._forget(submission.id)
-            self._leave_session(activity)
-            return Err(error)
+        if line is not None:
+            line.append(activity)
+            self._watch(activity, now)
+        else:
+            self._sessions[session_id] = [activity]
+            error = self._start(activity, now)
+            if error is not None:
+                # Rule S14: nothing of it is left, neither its place nor what was said before it was refused.
+                self._box.signal(activity, Signal.REFUSE)
+                self._forget(submission.id)
+                self._leave_session(activity)
+                return Err(error)
         return Ok(ActivityRef(submission.id, submission.session))
 
-    def _start(self, activity: Activity) -> IntelligenceError | None:
-        activity.started_at = self._clock()
+    def _start(self, activity: Activity, now: float) -> IntelligenceError | None:
+        activity.started_at = now
+        self._expiries.watch(activity, now, len(self._activities))
+        try:
+            result = self._provider.start(activity.submission, Sink(self._box, activity))
+        except BaseException as error:  # noqa: BLE001 - a border: nothing a provider raises breaks the service
+            return provider_failed(self._provider_id, error)
+        return self._refusal(result)
+
+    def _start_waiting(self, activity: Activity) -> None:
+        """Start an Activity that has waited for its turn in its session (rule P6)."""
         self._box.signal(activity, Signal.START)
-        self._watch(activity, activity.started_at)
-        sink = Sink(self._box, activity)
-        return self._called(lambda: self._provider.start(activity.submission, sink))
+        error = self._start(activity, self._clock())
+        if error is not None:
+            # Its end is an errand of its own, which then starts the one after it.
+            self._box.signal(activity, Signal.BREACH, terminal=activity.failed(error))
 
     def _leave_session(self, ended: Activity) -> None:
         """Take an ended Activity out of its session, and start the next one if it was running (rule P6)."""
         session_id = ended.submission.session.id
         line = self._sessions.get(session_id)
-        if line is None or ended not in line:
+        if line is None:
+            return
+        if len(line) == 1 and line[0] is ended:
+            del self._sessions[session_id]
+            return
+        if ended not in line:
             return
         was_running = line[0] is ended
         line.remove(ended)
         while was_running and line and line[0].phase is Phase.ENDED:
-            line.popleft()  # cancelled while it waited
+            del line[0]  # cancelled while it waited
         if not line:
             del self._sessions[session_id]
-        elif was_running and (error := self._start(line[0])) is not None:
-            # Its end is an errand of its own, which then starts the one after it.
-            self._box.signal(line[0], Signal.BREACH, terminal=line[0].failed(error))
+        elif was_running:
+            self._start_waiting(line[0])
 
     def _held(self, activity_id: object) -> Activity | None:
         return self._activities.get(str.__str__(activity_id)) if isinstance(activity_id, str) else None
@@ -292,16 +335,17 @@ class IntelligenceRuntime:
     # The provider
 
     def _cancel_provider(self, activity: Activity) -> None:
-        error = self._called(lambda: self._provider.cancel(activity.submission.id))
+        try:
+            result = self._provider.cancel(activity.submission.id)
+        except BaseException as raised:  # noqa: BLE001 - a border: nothing a provider raises breaks the service
+            error: IntelligenceError | None = provider_failed(self._provider_id, raised)
+        else:
+            error = self._refusal(result)
         if error is not None:
             self._box.signal(activity, Signal.BREACH, terminal=activity.failed(error))
 
-    def _called(self, call: Callable[[], Result[None, IntelligenceError]]) -> IntelligenceError | None:
-        """Call the provider. Its exceptions and its `Err` become an error (rule S14)."""
-        try:
-            result: Any = call()  # what it promises is one thing, what it returns another
-        except BaseException as error:  # noqa: BLE001 - a border: nothing a provider raises breaks the service
-            return provider_failed(self._provider_id, error)
+    def _refusal(self, result: object) -> IntelligenceError | None:
+        """What a provider returned, as an error where it is not `Ok` (rule S14). It may be anything."""
         match result:
             case Ok():
                 return None

@@ -28,7 +28,7 @@ RANKS = [
         "contracts",
         "conversation",
     ],
-    ["lifecycle", "delivery", "closing", "admission", "signals", "expiries"],
+    ["lifecycle", "delivery", "closing", "admission", "signals", "sink", "expiries"],
     ["runtime", "protocol"],
     ["ports", "sessions", "providers", "models", "plugin", "child"],
     ["realm", "host"],

@@ -125,7 +125,7 @@ def a_completed_turn_is_not_written(patch: Patch) -> None:
 @mutant
 def merged_text_is_lost(patch: Patch) -> None:
     def add_text(queue: DeliveryQueue, pending: PendingEvents, text: str) -> None:
-        if len(pending.texts) < queue.max_pending_events_per_activity - 1:
+        if pending.pending_events < queue.max_pending_events_per_activity - 1:
             original(queue, pending, text)
 
     original = DeliveryQueue.add_text
@@ -164,8 +164,9 @@ def numbers_have_gaps(patch: Patch) -> None:
 def text_is_delivered_backwards(patch: Patch) -> None:
     def wrap(take: Callable[..., Any]) -> Callable[..., Any]:
         def turned(queue: Any, max_events: int) -> list[Any]:
-            for pending in queue._line:
-                pending.texts.reverse()
+            for pending in queue.line:
+                if pending.texts:
+                    pending.first_text, *pending.texts = [pending.first_text, *pending.texts][::-1]
             events: list[Any] = take(queue, max_events)
             return events
 
@@ -189,7 +190,7 @@ def activities_of_a_session_interleave(patch: Patch) -> None:
             line = runtime._sessions.pop(submission.session.id, None)
             result = accept(runtime, submission)
             if line is not None:
-                runtime._sessions[submission.session.id].extendleft(reversed(line))
+                runtime._sessions[submission.session.id][:0] = line
             return result
 
         return at_once
@@ -235,14 +236,14 @@ def capacity_is_not_checked(patch: Patch) -> None:
 
 @mutant
 def output_is_not_bounded(patch: Patch) -> None:
-    def wrap(apply: Callable[..., Any]) -> Callable[..., Any]:
-        def unbounded(box: Any, activity: Any, signal: Any, text: str, terminal: Any) -> None:
-            activity.streamed_chars = 0
-            apply(box, activity, signal, text, terminal)
+    def wrap(initialise: Callable[..., Any]) -> Callable[..., Any]:
+        def unbounded(box: Any, *arguments: Any) -> None:
+            initialise(box, *arguments)
+            box._max_output_chars = 10**9
 
         return unbounded
 
-    wrapped(patch, SignalBox, "_apply", wrap)
+    wrapped(patch, SignalBox, "__init__", wrap)
 
 
 @mutant

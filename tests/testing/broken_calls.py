@@ -125,18 +125,14 @@ class RaisesForOddIds(Service):
 
 class TrueResults(Service):
     def submit(self, input: Any, session: Any = None) -> Any:
-        return Truthy(super().submit(input, session))
+        return Truthy(super().submit(input, session).error)
 
     def cancel(self, activity_id: Any) -> Any:
-        return Truthy(super().cancel(activity_id))
+        return Truthy(super().cancel(activity_id).error)
 
 
-class Truthy(Err[Any]):
+class Truthy(Err[Any], frozen=True):
     """A result that is true, as anything is that does not say otherwise."""
-
-    def __init__(self, result: Any) -> None:
-        object.__setattr__(self, "error", result.error)
-        object.__setattr__(self, "ok", False)
 
     def __bool__(self) -> Any:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 from typing import Never, assert_never
 
@@ -65,8 +66,8 @@ class IntelligencePortBinding:
         self._thread = threading.get_ident()
         self._credit = HostCredit()
         self._close_task: TaskClose | None = None
-        self._turn_scheduled = False
         self._deadline_timer: asyncio.TimerHandle | None = None
+        self._deadline = math.inf  # the one that the timer is set to, by the runtime's clock
         self._heartbeat_timer: asyncio.TimerHandle | None = None
         runtime.listen(self._wake)
         port.listen(self._receive)
@@ -169,10 +170,8 @@ class IntelligencePortBinding:
     # To the realm
 
     def _wake(self) -> None:
-        """The runtime has something, told from any thread."""
-        if self._turn_scheduled:
-            return
-        self._turn_scheduled = True
+        """The runtime has something, told from any thread. Once is enough until the turn that this brings about."""
+        self._runtime.listen(None)
         if threading.get_ident() == self._thread:
             self._loop.call_soon(self._turn)
             return
@@ -183,7 +182,6 @@ class IntelligencePortBinding:
 
     def _turn(self) -> None:
         """Do what is due in the runtime, and send what credit allows."""
-        self._turn_scheduled = False
         try:
             self._do_what_is_due()
         except Exception as error:  # noqa: BLE001 - a border: what was picked to be sent is lost, as where a send fails
@@ -193,26 +191,37 @@ class IntelligencePortBinding:
     def _do_what_is_due(self) -> None:
         if self.closed:
             return
-        self._runtime.turn()
-        while self._credit.available and not self.closed:
-            events = self._runtime.poll(self._credit.available)
+        # Before anything is looked at, so that what comes later wakes again.
+        self._runtime.listen(self._wake)
+        credit = self._credit
+        if not credit.available:
+            self._runtime.turn()
+        while credit.available and not self.closed:
+            asked = credit.available
+            events = self._runtime.poll(asked)
             if not events:
                 break
-            self._credit.spend(len(events))
+            credit.spend(len(events))
             self._send(Events(tuple(events)))
+            if len(events) < min(asked, self._runtime.limits.max_poll_events):
+                break
         if not self.closed:
             self._watch_deadline()
 
     def _watch_deadline(self) -> None:
+        """Have a turn at the next deadline. A timer that is set to an earlier one comes too early, and sets the next."""
         deadline = self._runtime.next_deadline
-        timer = self._deadline_timer
-        if deadline is None:
+        if deadline is None or deadline >= self._deadline:
             return
-        at = self._loop.time() + max(0.0, deadline - self._runtime.now())
-        if timer is None or timer.cancelled() or timer.when() <= self._loop.time() or at < timer.when():
-            if timer is not None:
-                timer.cancel()
-            self._deadline_timer = self._loop.call_at(at, self._turn)
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+        self._deadline = deadline
+        delay_s = max(0.0, deadline - self._runtime.now())
+        self._deadline_timer = self._loop.call_later(delay_s, self._deadline_passed)
+
+    def _deadline_passed(self) -> None:
+        self._deadline = math.inf
+        self._turn()
 
     def _heartbeat(self) -> None:
         interval_s = min(HEARTBEAT_S, self._runtime.deadlines.unresponsive_s / 4)

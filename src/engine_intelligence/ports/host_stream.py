@@ -120,8 +120,12 @@ class HostStream(asyncio.Protocol):
         """Send a frame. Raises `PortEnded` once the connection is over."""
         if self._ended is not None:
             raise self._ended
-        self._write(channel, body)
-        if self._transport is not None and self._transport.get_write_buffer_size() > MAX_OUTBOX_BYTES:
+        transport = self._transport
+        if transport is None:
+            return
+        transport.write(encode_frame(channel, body))
+        # Nothing is kept while the system takes all, which it has stopped to do when writing was paused.
+        if self._flushed is not None and transport.get_write_buffer_size() > MAX_OUTBOX_BYTES:
             self._fail(PortEnded("realm-not-reading", "The realm did not read what it was sent."))
             raise PortEnded("realm-not-reading", "The realm did not read what it was sent.")
 
@@ -219,11 +223,12 @@ class HostChannel:
         if self._closed:
             raise PortEnded("port-closed", "This end of the port is closed.")
         # Also after the realm broke the protocol on this port: it is still told why the port ends.
-        if isinstance(message, Events):
-            for body in split_events(message.events):
-                self._stream.send_frame(self._number, body)
-        else:
-            self._stream.send_frame(self._number, encode_msgpack(message))
+        body = encode_msgpack(message)
+        if len(body) <= MAX_FRAME_BYTES or not isinstance(message, Events):
+            self._stream.send_frame(self._number, body)
+            return
+        for body in split_events(message.events):
+            self._stream.send_frame(self._number, body)
 
     def receive(self) -> Sequence[RealmMessage]:
         if self._closed:

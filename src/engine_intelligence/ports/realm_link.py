@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hmac
 import select
 import socket
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -53,6 +53,9 @@ class LoopbackLink:
     _MAX_STRANGERS = 8
 
     def __init__(self, token: str) -> None:
+        import hmac  # not at the top: it loads a library for cryptography, which no other link needs
+
+        self._is_same = hmac.compare_digest
         self._listener = above_standard_streams(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         try:
             self._listener.bind(("127.0.0.1", 0))
@@ -81,7 +84,7 @@ class LoopbackLink:
             except OSError:
                 data = b""
             said += data
-            if len(said) == len(self._introduction) and hmac.compare_digest(said, self._introduction):
+            if len(said) == len(self._introduction) and self._is_same(said, self._introduction):
                 self._strangers.remove(stranger)
                 self.close()
                 with suppress(OSError):  # it may be over already, which reading from it will show
@@ -136,6 +139,15 @@ class Readiness:
         self._writing = False
         if self._poll is not None:
             self._poll.register(sock, select.POLLIN)
+
+    def quick_look(self) -> Callable[[int], object]:
+        """A function of a time-out in milliseconds that says whether there may be something to read.
+
+        It is the system's own where that has `poll`: most looks find nothing, and this is the shortest way to that.
+        """
+        if self._poll is not None:
+            return self._poll.poll
+        return lambda timeout_ms: select.select([self._sock], [], [], timeout_ms / 1000)[0]
 
     def look(self, writing: bool, timeout_s: float = 0.0) -> tuple[bool, bool]:
         """Whether it is readable (or over), and whether it is writable.

@@ -80,6 +80,9 @@ class RealmStream:
         self._channels: dict[int, RealmChannel] = {}
         self._channels_opened = 0
         self._ended: PortEnded | None = None
+        self.quick_look: Callable[[int], object] | None = None
+        """Says whether there may be something to `read`; `None` while that alone would not do, and `pump` has to be
+        called."""
         _disown_in_forks(self)
 
     @property
@@ -125,7 +128,7 @@ class RealmStream:
         if writable:
             self._flush()
         if readable:
-            self._read()
+            self.read()
 
     def idle(self, seconds: float) -> None:
         """Wait until something may have arrived, for at most `seconds`."""
@@ -156,6 +159,7 @@ class RealmStream:
             self._sock.close()
             self._sock = None
             self._readiness = None
+        self._no_quick_look()
         self._outbox.clear()
 
     def disown(self) -> None:
@@ -184,6 +188,7 @@ class RealmStream:
                 sent = self._sock.send(self._outbox)
                 del self._outbox[:sent]
             except (BlockingIOError, InterruptedError):
+                self._no_quick_look()
                 return
             except OSError:
                 # The Host is gone, but its last words may lie unread. Reading them comes to the end by
@@ -194,8 +199,16 @@ class RealmStream:
             except BaseException:
                 self._interrupted()
                 raise
+        if self._readiness is not None:
+            self.quick_look = self._readiness.quick_look()
 
-    def _read(self) -> None:
+    def _no_quick_look(self) -> None:
+        self.quick_look = None
+        for channel in self._channels.values():
+            channel.quick_look = _look_closer
+
+    def read(self) -> None:
+        """Read what has arrived, of which there may be nothing."""
         try:
             for _ in range(_MAX_READS):
                 if self._sock is None or self._read_once() < _READ_BYTES:
@@ -253,6 +266,11 @@ class RealmStream:
         self.end(ended if self._explain_end is None else self._explain_end())
 
 
+def _look_closer(_timeout_ms: int) -> bool:
+    """A quick look that cannot tell."""
+    return True
+
+
 class RealmChannel:
     """A `MessagePort` of a realm: one channel of a `RealmStream`."""
 
@@ -263,6 +281,8 @@ class RealmChannel:
         self._inbox: list[HostMessage] = []
         self._ended: PortEnded | None = None
         self._close_known = False  # the Host knows that this port is over, or has been told
+        self.quick_look: Callable[[int], object] = _look_closer
+        """See `LookingPort`."""
 
     def send(self, message: RealmMessage) -> None:
         if self._ended is not None:
@@ -272,13 +292,19 @@ class RealmChannel:
 
     def receive(self) -> Sequence[HostMessage]:
         if self._ended is None:
-            self._stream.pump()
+            stream = self._stream
+            look = stream.quick_look
+            if look is None:
+                stream.pump()
+            elif look(0):
+                stream.read()
         if self._inbox:
             messages, self._inbox = self._inbox, []
             return messages
         ended = self._ended or self._stream.ended
         if ended is not None:
             raise ended
+        self.quick_look = self._stream.quick_look or _look_closer
         return ()
 
     def listen(self, wake: Callable[[], None] | None) -> None:
@@ -309,6 +335,7 @@ class RealmChannel:
         """A frame came for this port. One that is no message ends this port and no other (rule M3)."""
         if self._ended is not None:
             return
+        self.quick_look = _look_closer  # it may come while another port is looked at
         try:
             message = self._decoder.decode(body)
         except ProtocolError as error:
@@ -318,6 +345,7 @@ class RealmChannel:
         self._inbox.append(message)
 
     def _end(self, reason: PortEnded) -> None:
+        self.quick_look = _look_closer
         if self._ended is None:
             self._ended = reason
             self._stream.drop(self.number)

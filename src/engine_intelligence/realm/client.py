@@ -9,9 +9,10 @@ client holds nothing and sends nothing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from typing import Never, assert_never
+from typing import Any, Never, assert_never
 
 from engine_intelligence.activity import (
     ActivityRef,
@@ -125,6 +126,10 @@ class IntelligencePortClient:
         self._host_spoke = False
         self._greeted = False
         self._heartbeats = False
+        self._credit_settled = False  # nothing has happened since no credit was due
+        self._looking: Any = port if hasattr(port, "quick_look") else None  # a LookingPort
+        self._idle = False  # a poll found nothing to do, and nothing has been done since
+        self._idle_until = 0.0  # when there will be something to do though nothing comes
         self._silence = Silence(clock(), deadlines.unresponsive_s)
 
     @property
@@ -203,10 +208,26 @@ class IntelligencePortClient:
 
         Where nothing has arrived it makes no message and at most one system call (C3).
         """
-        size = poll_size(max_events, self._limits)
-        if not size:
+        if self._idle:
+            # The same as below, for most polls of a game: one system call, the time, and nothing.
+            try:
+                look = self._looking.quick_look
+                if not look(0):
+                    clock, silence = self._clock, self._silence
+                    now = clock()
+                    if now < self._idle_until and now <= silence.calm_until:
+                        silence.calm_until = now + silence.away_s
+                        return []
+            except Exception:  # noqa: BLE001 - a border: what a port raises is looked at below
+                pass
+        if max_events is None:
+            size = self._limits.max_poll_events
+        elif not (size := poll_size(max_events, self._limits)):
             return []
         self._take_arrived()
+        if self._credit_settled and not self._held.line:
+            self._rest()
+            return []
         if self._closed is not None:
             return []
         try:
@@ -217,6 +238,7 @@ class IntelligencePortClient:
         except BaseException:
             self._interrupted()
             raise
+        self._credit_settled = not credit and not self._held.line
         return events
 
     def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
@@ -230,7 +252,7 @@ class IntelligencePortClient:
         try:
             if not activity.cancel_sent:
                 activity.cancel_sent = True
-                if not self._send(Cancel(activity.id)):
+                if not self._send(Cancel(activity.activity_id)):
                     return Err(self._reason())
         except BaseException:
             self._interrupted()
@@ -258,8 +280,20 @@ class IntelligencePortClient:
 
     # The port
 
+    def _rest(self) -> None:
+        """Nothing is to be done until something comes, or a time."""
+        if self._closed is not None or self._looking is None:
+            return
+        by_age = self._held.by_age
+        self._idle_until = min(
+            self._silence.over_at if self._heartbeats else math.inf,
+            by_age[0].submitted_at + self._overdue_after()[0] if by_age else math.inf,
+        )
+        self._idle = True
+
     def _take_arrived(self) -> None:
         """Act on what has arrived at the port. It waits for nothing and raises nothing."""
+        self._idle = False
         if self._closed is not None:
             if self._close_task is not None:
                 self._closing_step()  # whatever a game calls meanwhile moves its close on
@@ -275,16 +309,18 @@ class IntelligencePortClient:
             except Exception as error:  # noqa: BLE001 - a border: a port that breaks is a port that has ended (rule C5)
                 self._end(closed("port-failed", f"The port failed ({type(error).__name__})."))
                 return
+            now = self._clock()
             if messages:
                 self._host_spoke = True
-                self._silence.heard(self._clock())
+                self._credit_settled = False
+                self._silence.heard(now)
                 for message in messages:
                     self._receive(message)
-            elif self._heartbeats and self._silence.looked(self._clock()):
+            elif self._heartbeats and self._silence.looked(now):
                 text = f"The Host was silent for {self._deadlines.unresponsive_s:g} seconds."
                 self._end(closed("unresponsive", text))
-            if self._held:
-                self._expire()
+            if self._held.by_age:
+                self._expire(now)
         except BaseException:
             self._interrupted()
             raise
@@ -317,7 +353,7 @@ class IntelligencePortClient:
             return
         if too_long is not None:
             # The Host's bound is larger than ours. Ours is what this process has room for (rule S10).
-            self._abandon(too_long, output_overflow(too_long.id, self._limits.max_output_chars))
+            self._abandon(too_long, output_overflow(too_long.activity_id, self._limits.max_output_chars))
 
     def _receive_hello(self, hello: Hello) -> None:
         self._greeted = True
@@ -339,28 +375,31 @@ class IntelligencePortClient:
         limits = hello.limits if self._adopts_limits else self._limits
         return Hello(PROTOCOL_VERSION, self._provider_id, limits, FEATURES)
 
-    def _expire(self) -> None:
+    def _expire(self, now: float) -> None:
         """Give up what the Host does not end.
 
         While it is still starting it keeps no deadlines, so this side keeps `first_text_s` for it. Later it keeps
         them itself, and this side only gives up what is overdue by more than any grace: so every Activity ends,
         whatever the Host has lost or forgotten (rule S6).
         """
-        deadlines = self._deadlines
-        if self._host_spoke:
-            most_s, what = deadlines.activity_s + deadlines.close_grace_s, "end this"
-        else:
-            most_s, what = deadlines.first_text_s, "start"
-        for activity in self._held.overdue(self._clock(), most_s):
+        most_s, what = self._overdue_after()
+        for activity in self._held.overdue(now, most_s):
             cause = f"the Host did not {what} within {most_s:g} seconds"
             self._abandon(activity, provider_failed(self._provider_id, cause, reason="timeout"))
+
+    def _overdue_after(self) -> tuple[float, str]:
+        """How long after its submission an Activity is given up, and what the Host has not done by then."""
+        deadlines = self._deadlines
+        if self._host_spoke:
+            return deadlines.activity_s + deadlines.close_grace_s, "end this"
+        return deadlines.first_text_s, "start"
 
     def _abandon(self, activity: HeldActivity, error: IntelligenceError) -> None:
         """End an Activity on this side, and have the Host stop it."""
         self._held.fail(activity, error)
         if not activity.cancel_sent:
             activity.cancel_sent = True
-            self._send(Cancel(activity.id))
+            self._send(Cancel(activity.activity_id))
 
     def _send(self, message: RealmMessage) -> bool:
         """Send, and return whether this worked. Where it did not, the client is terminal (rule C5)."""
@@ -383,6 +422,7 @@ class IntelligencePortClient:
         """Become terminal: everything is cleared, and the port is released unless its close is still to be
         confirmed.
         """
+        self._idle = False
         if self._closed is None:
             self._held.clear()  # first, so that an interrupt in between leaves something to end
             self._closed = reason

@@ -16,22 +16,13 @@ from engine_intelligence.protocol.codec import ProtocolError
 _MIN_BY_AGE = 64
 
 
-class HeldActivity:
+class HeldActivity(PendingEvents):
     """One Activity that holds a place: until its terminal has been polled (rule S8)."""
 
-    __slots__ = (
-        "cancel_sent",
-        "ended",
-        "id",
-        "pending",
-        "received_chars",
-        "received_sequence",
-        "submitted_at",
-    )
+    __slots__ = ("cancel_sent", "ended", "received_chars", "received_sequence", "submitted_at")
 
     def __init__(self, activity_id: str, now: float) -> None:
-        self.id = activity_id
-        self.pending = PendingEvents(activity_id)
+        super().__init__(activity_id)
         self.submitted_at = now
         self.received_sequence = 0
         self.received_chars = 0
@@ -45,8 +36,11 @@ class HeldActivities:
 
     def __init__(self, limits: IntelligenceLimits) -> None:
         self._by_id: dict[str, HeldActivity] = {}
-        self._by_age: deque[HeldActivity] = deque()  # in order of their submission, and so of their deadlines
+        self.by_age: deque[HeldActivity] = deque()
+        """In order of their submission, and so of their deadlines; some of them may have ended."""
         self._queue = DeliveryQueue(limits.max_pending_events_per_activity, self._forget)
+        self.line = self._queue.line
+        """Those that have events to take. Empty where nothing is pending."""
         self._limits = limits
 
     def __len__(self) -> int:
@@ -67,12 +61,14 @@ class HeldActivities:
 
     def add(self, activity_id: str, now: float) -> None:
         """Hold a place for an Activity that is submitted now."""
-        if len(self._by_age) > max(_MIN_BY_AGE, 4 * len(self._by_id)):
+        if len(self.by_age) > max(_MIN_BY_AGE, 4 * len(self._by_id)):
             # Ended ones behind one that runs for long: what is kept is bounded by what is held.
-            self._by_age = deque(activity for activity in self._by_age if not activity.ended)
+            running = [activity for activity in self.by_age if not activity.ended]
+            self.by_age.clear()
+            self.by_age.extend(running)
         activity = HeldActivity(activity_id, now)
         self._by_id[activity_id] = activity
-        self._by_age.append(activity)
+        self.by_age.append(activity)
 
     def running(self, activity_id: object) -> HeldActivity | None:
         """The Activity of that id, if it is one that has not ended. The id may be anything that a game could pass."""
@@ -95,7 +91,7 @@ class HeldActivities:
             activity.received_chars += len(event.text)
             if activity.received_chars > self._limits.max_output_chars:
                 return activity
-            self._queue.add_text(activity.pending, event.text)
+            self._queue.add_text(activity, event.text)
         elif isinstance(event, Completed) and len(event.output) > self._limits.max_output_chars:
             return activity
         else:
@@ -110,11 +106,11 @@ class HeldActivities:
 
     def fail(self, activity: HeldActivity, error: IntelligenceError) -> None:
         """End an Activity on this side."""
-        self._end(activity, Failed(activity.id, 0, intelligence_failure(error)))
+        self._end(activity, Failed(activity.activity_id, 0, intelligence_failure(error)))
 
     def overdue(self, now: float, most_s: float) -> Iterator[HeldActivity]:
         """The running ones that were submitted `most_s` ago or earlier. What is not due costs nothing (rule S8)."""
-        by_age = self._by_age
+        by_age = self.by_age
         while by_age and (by_age[0].ended or now - by_age[0].submitted_at >= most_s):
             activity = by_age.popleft()
             if not activity.ended:
@@ -122,17 +118,17 @@ class HeldActivities:
 
     def take(self, max_events: int) -> list[IntelligenceEvent]:
         """The next events, at most `max_events`. The place of each whose terminal is among them is free."""
-        return self._queue.take(max_events) if self._queue else []
+        return self._queue.take(max_events) if self._queue.line else []
 
     def clear(self) -> None:
         """Hold nothing any more."""
         self._by_id.clear()
-        self._by_age.clear()
+        self.by_age.clear()
         self._queue.clear()
 
     def _end(self, activity: HeldActivity, terminal: Terminal) -> None:
         activity.ended = True
-        self._queue.add_terminal(activity.pending, terminal)
+        self._queue.add_terminal(activity, terminal)
 
     def _forget(self, activity_id: str) -> None:
         self._by_id.pop(activity_id, None)

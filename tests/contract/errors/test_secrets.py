@@ -100,10 +100,10 @@ class Seen:
     def look(self, *values: object) -> None:
         for value in values:
             self.texts += [str(value), repr(value)]
-            if isinstance(value, msgspec.Struct):
-                self.texts.append(msgspec.json.encode(value).decode())
             if isinstance(value, Err):
                 self.look(cast("Err[IntelligenceError]", value).error)
+            elif isinstance(value, msgspec.Struct):
+                self.texts.append(msgspec.json.encode(value).decode())
             if isinstance(value, IntelligenceError):
                 self.look(intelligence_failure(value))
 
