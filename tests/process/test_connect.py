@@ -53,7 +53,7 @@ def told(monkeypatch: pytest.MonkeyPatch, port: GamePort | str) -> None:
 
 
 def inherited(descriptor: int, socket_id: tuple[int, int] | None) -> GamePort:
-    return GamePort(connection=InheritedSocket(descriptor), host_pid=os.getpid(), socket_id=socket_id)
+    return GamePort(connection=InheritedSocket(descriptor), host_pid=1, socket_id=socket_id)
 
 
 def identity(sock: socket.socket) -> tuple[int, int]:
