@@ -52,7 +52,10 @@ def test_a_fuzzer_that_did_all_its_runs_is_no_crash(tmp_path: Path) -> None:
 
 
 def test_without_a_fuzzer_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    def nothing(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(importlib.util, "find_spec", nothing)
     with pytest.raises(NotHere, match=r"\[fuzz\]"):
         fuzzing.run(0.001)
 
