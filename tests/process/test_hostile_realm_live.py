@@ -69,6 +69,7 @@ def test_what_is_said_after_a_close_is_answered_by_nothing(victim: Victim) -> No
     victim.tell(Close(), Close(), Poll(9), Cancel("a"), hello(victim.provider_id))
     victim.submit("a", "talk")
     victim.game.body(victim.channel, b"\xc1")
+    assert victim.game.why_closed(victim.channel) is None
     victim.until_idle()
     assert victim.game.heard[victim.channel][1:] == [Closed()]
 
