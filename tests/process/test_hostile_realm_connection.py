@@ -113,6 +113,7 @@ def test_a_stream_that_ends_inside_a_frame_ends_the_host_without_a_word(game: Ra
     assert len(game.heard[CONTROL_CHANNEL]) == heard_before
 
 
+@pytest.mark.fault("R76")
 @pytest.mark.spec("M5")
 def test_the_port_after_the_last_one_ends_the_connection(game: RawGame) -> None:
     """Of ten thousand that are opened at once; those before it were each refused on their own."""
@@ -162,6 +163,7 @@ def test_what_follows_a_close_is_not_kept_while_the_provider_closes(slow_game: R
         assert slow_game.why_closed(victim.channel) is None
 
 
+@pytest.mark.fault("R77")
 @pytest.mark.spec("M5", "H5")
 def test_a_realm_that_does_not_read_is_dropped_by_name(capfd: pytest.CaptureFixture[str]) -> None:
     """Each submission without input is answered with a rejection. What says why lies behind 16 MiB that nobody reads, so

@@ -32,6 +32,7 @@ def repeated(victim: Victim, *messages: object, times: int) -> bytes:
     return frames * times
 
 
+@pytest.mark.fault("R71")
 @pytest.mark.spec("S8", "M5")
 def test_of_a_hundred_thousand_submits_as_many_run_as_there_are_places(victim: Victim) -> None:
     """The others are rejected, one by one."""
@@ -48,6 +49,7 @@ def test_of_a_hundred_thousand_submits_as_many_run_as_there_are_places(victim: V
     )
 
 
+@pytest.mark.fault("R71", "R72")
 @pytest.mark.spec("M5")
 def test_twenty_thousand_submits_of_one_id_start_it_once(victim: Victim) -> None:
     message = submit("a", "talk", SessionRef(victim.provider_id, "s"))
@@ -55,6 +57,7 @@ def test_twenty_thousand_submits_of_one_id_start_it_once(victim: Victim) -> None
     assert {rejection.error.detail.field for rejection in victim.rejections(AT_ONCE - 1)} == {"id"}
 
 
+@pytest.mark.fault("R71")
 @pytest.mark.spec("S13", "M5")
 def test_a_hundred_thousand_cancels_of_nothing_are_answered_by_nothing(victim: Victim) -> None:
     victim.game.write(repeated(victim, Cancel("nobody"), Cancel("nobody-else"), times=MANY // 2))
@@ -69,6 +72,7 @@ def test_a_hundred_thousand_polls_are_answered_one_by_one_in_answer_mode(victim:
     assert victim.game.heard[victim.channel][1:] == [Events(())] * MANY
 
 
+@pytest.mark.fault("R71")
 @pytest.mark.spec("M4", "M5")
 def test_a_hundred_thousand_grants_are_answered_by_nothing_in_stream_mode(victim: Victim) -> None:
     victim.tell(hello(victim.provider_id))
@@ -115,6 +119,7 @@ NAMES = {
 }
 
 
+@pytest.mark.fault("R75")
 @pytest.mark.spec("M5", "H4")
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
 def test_a_provider_that_there_is_not_is_refused_on_its_port_in_printable_words(
@@ -139,6 +144,7 @@ def test_a_provider_that_has_a_port_gets_no_second_one_not_even_when_the_first_i
     assert town.why_closed(third) == "provider-in-use"
 
 
+@pytest.mark.fault("R79")
 @pytest.mark.spec("M5")
 def test_ports_that_are_opened_and_closed_in_haste_are_each_refused_once(town: RawGame) -> None:
     """As many as fit on the connection besides those of the other tests; what follows on a closed port is ignored."""

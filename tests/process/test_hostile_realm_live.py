@@ -25,6 +25,7 @@ pytestmark = [
 # What ends the port
 
 
+@pytest.mark.fault("R74")
 @pytest.mark.spec("M3", "M5")
 @pytest.mark.parametrize(
     ("body", "reason"), hostile_bodies.BAD_BODIES.values(), ids=hostile_bodies.BAD_BODIES.keys()
@@ -64,6 +65,7 @@ def test_a_hello_that_does_not_fit_closes_the_port_by_name(
     assert victim.game.why_closed(victim.channel) == reason
 
 
+@pytest.mark.fault("R70")
 @pytest.mark.spec("M5", "B1")
 def test_what_is_said_after_a_close_is_answered_by_nothing(victim: Victim) -> None:
     victim.tell(Close(), Close(), Poll(9), Cancel("a"), hello(victim.provider_id))
@@ -77,6 +79,7 @@ def test_what_is_said_after_a_close_is_answered_by_nothing(victim: Victim) -> No
 # What does not
 
 
+@pytest.mark.fault("R70")
 @pytest.mark.spec("M1", "M4")
 def test_a_submit_before_any_hello_is_carried_out_in_answer_mode(victim: Victim) -> None:
     victim.submit("a", "echo me")
@@ -87,6 +90,7 @@ def test_a_submit_before_any_hello_is_carried_out_in_answer_mode(victim: Victim)
     assert victim.game.answers(victim.channel) >= 1
 
 
+@pytest.mark.fault("R70")
 @pytest.mark.spec("M1", "M5")
 def test_a_hello_that_is_said_a_thousand_times_counts_once(victim: Victim) -> None:
     victim.tell(*[hello(victim.provider_id)] * 1000, Poll(64))
@@ -113,6 +117,7 @@ def test_credit_of_no_events_is_answered_with_none(victim: Victim, credit: int) 
     assert victim.game.events(victim.channel) == []
 
 
+@pytest.mark.fault("R52")
 @pytest.mark.spec("M4", "M5")
 def test_credit_below_none_takes_nothing_away_from_what_is_granted(victim: Victim) -> None:
     victim.tell(hello(victim.provider_id), Poll(-(2**63)), Poll(-1), Poll(64))
@@ -127,6 +132,7 @@ def test_a_poll_that_says_its_credit_twice_is_answered_once(victim: Victim) -> N
     assert victim.game.heard[victim.channel][1:] == [Events(())]
 
 
+@pytest.mark.fault("R52")
 @pytest.mark.spec("S7", "M5")
 def test_endless_credit_does_not_raise_what_one_message_holds(victim: Victim) -> None:
     victim.tell(hello(victim.provider_id), *[Poll(2**64 - 1)] * 50)
@@ -168,6 +174,7 @@ def test_a_submission_out_of_bounds_is_rejected_by_field(
     assert rejected(field)(rejection)
 
 
+@pytest.mark.fault("R74")
 @pytest.mark.spec("M5", "S3")
 @pytest.mark.parametrize("owner", [HONEST, "MARK-0", "mark-0\0", "mаrk-0", "../mark-0"])
 def test_a_session_of_another_provider_is_rejected(victim: Victim, owner: str) -> None:
@@ -176,6 +183,7 @@ def test_a_session_of_another_provider_is_rejected(victim: Victim, owner: str) -
     assert rejection.error.code == "intelligence-session-provider-mismatch"
 
 
+@pytest.mark.fault("R72")
 @pytest.mark.spec("M5")
 def test_an_id_is_refused_while_it_is_held_and_free_when_its_end_was_polled(victim: Victim) -> None:
     victim.submit("live", "talk")
@@ -197,6 +205,7 @@ def test_an_id_is_refused_while_it_is_held_and_free_when_its_end_was_polled(vict
     assert [event.output for event in completed()] == ["echo anew "]
 
 
+@pytest.mark.fault("R73")
 @pytest.mark.spec("M5")
 def test_no_guess_cancels_or_feeds_on_what_runs_at_another_port(victim: Victim) -> None:
     """Neither the very id nor one next to it, nor credit."""
@@ -228,6 +237,7 @@ def test_an_activity_that_is_cancelled_a_thousand_times_ends_once(victim: Victim
     assert len(ends) == 1
 
 
+@pytest.mark.fault("R78")
 @pytest.mark.spec("M3", "M5", "E2")
 def test_what_a_provider_repeats_stays_text_whatever_it_looks_like(
     town: RawGame, victim: Victim, capfd: pytest.CaptureFixture[str]
