@@ -5,7 +5,6 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import pytest
-from engine_intelligence.testing import ManualClock
 from support.port_rigs import accepted, client_on
 from support.port_streams import THE_END
 
@@ -16,6 +15,7 @@ from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import encode_frame
 from engine_intelligence.protocol.messages import FEATURES, Closed, Events, Hello, HostMessage
 from engine_intelligence.realm.client import create_intelligence_port_client
+from engine_intelligence.testing import ManualClock
 
 
 @dataclass
