@@ -67,8 +67,9 @@ def play(venv: Path, args: "list[str]") -> int:
 
 
 def test(venv: Path, args: "list[str]") -> int:
-    # All of them take their time mostly with waiting for processes; a few that somebody asks for need no company.
-    at_once = [] if args else ["-n", str(TESTS_AT_ONCE), "--dist", "loadgroup"]
+    # All of them take their time mostly with waiting for processes; a few that somebody asks for need no company. Those of a
+    # file stay together, for what they share.
+    at_once = [] if args else ["-n", str(TESTS_AT_ONCE), "--dist", "loadfile"]
     return run([prepare(venv, EVERYTHING), "-m", "pytest", *at_once, *args])
 
 

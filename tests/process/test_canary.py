@@ -28,7 +28,6 @@ from engine_intelligence import (
 from engine_intelligence.realm.spawning import Transport
 
 pytestmark = [
-    pytest.mark.xdist_group("canary"),  # one collection of evidence for all
     pytest.mark.spec("E2"),
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
 ]

@@ -12,7 +12,6 @@ import pytest
 from support.process_marks import PATIENCE_S, Mark
 
 pytestmark = [
-    pytest.mark.xdist_group("frozen"),  # one build for all
     pytest.mark.skipif(
         os.name == "posix" and not sysconfig.get_config_var("Py_ENABLE_SHARED"),
         reason="PyInstaller needs a Python that was built with a shared library",

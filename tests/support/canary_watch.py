@@ -87,12 +87,17 @@ def watching(output: Path) -> Generator[Evidence]:
 
 
 def _tap(patch: pytest.MonkeyPatch, evidence: Evidence) -> None:
-    read, write = socket.socket.recv, socket.socket.send
+    read, read_into, write = socket.socket.recv, socket.socket.recv_into, socket.socket.send
 
     def recv(self: socket.socket, size: int, flags: int = 0) -> bytes:
         data = read(self, size, flags)
         evidence.arrived += data
         return data
+
+    def recv_into(self: socket.socket, buffer: memoryview) -> int:
+        count = read_into(self, buffer)
+        evidence.arrived += bytes(buffer[:count])
+        return count
 
     def send(self: socket.socket, data: bytes, flags: int = 0) -> int:
         count = write(self, data, flags)
@@ -100,4 +105,5 @@ def _tap(patch: pytest.MonkeyPatch, evidence: Evidence) -> None:
         return count
 
     patch.setattr(socket.socket, "recv", recv)
+    patch.setattr(socket.socket, "recv_into", recv_into)
     patch.setattr(socket.socket, "send", send)
