@@ -119,7 +119,7 @@ def docs(venv: Path, args: "list[str]") -> int:
 
 
 def reliability(venv: Path, args: "list[str]") -> int:
-    return run([prepare(venv, EVERYTHING), "tools/reliability.py", *args])
+    return run([prepare(venv, [*EVERYTHING, "fuzz"]), "tools/reliability.py", *args])
 
 
 COMMANDS = {
