@@ -230,7 +230,7 @@ class IntelligenceRuntime:
         errands = self._box.errands
         while errands:
             activity, to_cancel = errands.popleft()
-            if to_cancel:
+            if to_cancel and activity.known_to_provider:
                 self._cancel_provider(activity)
             if activity.phase is _ENDED:
                 self._leave_session(activity)
@@ -280,6 +280,7 @@ class IntelligenceRuntime:
 
     def _start(self, activity: Activity, now: float) -> IntelligenceError | None:
         activity.started_at = now
+        activity.known_to_provider = True
         self._expiries.watch(activity, now, len(self._activities))
         try:
             result = self._provider.start(activity.submission, Sink(self._box, activity))

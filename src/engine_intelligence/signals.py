@@ -57,6 +57,7 @@ _log = logging.getLogger(__name__)
 _LOOK_AGAIN_S = 0.00005
 
 # Names of this module: a member of an enumeration is looked up in two steps.
+_WAITING = Phase.WAITING
 _RUNNING = Phase.RUNNING
 _CANCELLING = Phase.CANCELLING
 _TEXT = Signal.TEXT
@@ -79,6 +80,7 @@ class Activity(PendingEvents):
     __slots__ = (
         "accepted_at",
         "cancelled_at",
+        "known_to_provider",
         "last_text_at",
         "phase",
         "started_at",
@@ -93,6 +95,7 @@ class Activity(PendingEvents):
         self.phase = phase
         self.terminal: Terminal | None = None
         self.streamed_chars = 0
+        self.known_to_provider = False  # changed by the service side alone
         self.accepted_at = now
         self.started_at = now
         self.last_text_at: float | None = None
@@ -105,7 +108,7 @@ class Activity(PendingEvents):
 
 Errand: TypeAlias = tuple[Activity, bool]
 """An Activity for the service side to look at: it may have ended, and where the second is true the provider has to be
-told to cancel."""
+told to cancel, if it knows of the Activity."""
 
 
 class SignalBox:
@@ -309,7 +312,10 @@ class SignalBox:
             else:
                 self._apply(activity, Signal.OVERFLOW, "", self.overflowed(activity), at)
             return
-        to_cancel = activity.phase is _RUNNING and signal in _UNKNOWN_TO_PROVIDER
+        # One that waits may be started by the service side while its end lies in the inbox.
+        to_cancel = activity.phase is _WAITING or (
+            activity.phase is _RUNNING and signal in _UNKNOWN_TO_PROVIDER
+        )
         activity.phase, ending = transition
         if signal is _REFUSE:
             self._queue.discard(activity)

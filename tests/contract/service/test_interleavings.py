@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.interleaving import Stepper
 from support.scene import Scene, make_scene
 
-from engine_intelligence import Completed, TextDelta
+from engine_intelligence import Cancelled, Completed, SessionRef, TextDelta
 
 Call = Callable[[Scene], object]
 
@@ -94,3 +94,29 @@ def test_text_is_not_lost_whatever_another_thread_is_in_the_middle_of(other: Cal
         assert all(isinstance(event, TextDelta) for event in scene.told.events("a-1"))
 
     in_turns()
+
+
+@pytest.mark.spec("S12", "P6")
+def test_a_cancel_that_another_thread_holds_up_while_the_activity_starts_reaches_the_provider() -> None:
+    scene = make_scene()
+    session = SessionRef("test.provider", "s")
+    _, sink = scene.begin(session=session)
+    second = scene.submit(session=session).id
+    # The runtime's parts, because no public call can be stopped between these two moments.
+    runtime, turn = scene.runtime, scene.runtime._box._turn  # pyright: ignore[reportPrivateUsage]
+
+    looks = iter(["for what is due", "for the time of the cancel"])
+
+    def look_at_the_clock() -> float:
+        if next(looks) != "for the time of the cancel":
+            return scene.clock()
+        runtime._clock = scene.clock  # pyright: ignore[reportPrivateUsage]
+        assert sink.complete("whole")  # so that the second may start
+        del turn[0]  # another thread is in the middle of a sink call
+        return scene.clock()
+
+    runtime._clock = look_at_the_clock  # pyright: ignore[reportPrivateUsage]
+    assert runtime.cancel(second).ok
+    turn.append(None)
+    assert isinstance(scene.terminal(second), Cancelled)
+    assert scene.provider.starts[1:] == scene.provider.cancels == [second]
