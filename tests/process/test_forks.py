@@ -183,7 +183,7 @@ def test_a_fork_does_not_hold_the_connection_of_its_game(start_auto: Starter) ->
 
 
 def _drop(client: IntelligencePortClient) -> None:
-    port = client._port  # pyright: ignore[reportPrivateUsage]
+    port = client._exchange._port  # pyright: ignore[reportPrivateUsage]
     assert isinstance(port, RealmChannel)
     sock = port._stream._sock  # pyright: ignore[reportPrivateUsage]
     assert sock is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine_intelligence import IntelligencePortClient, IntelligenceRuntime, Ok
+from engine_intelligence import IntelligenceRuntime, Ok
 from engine_intelligence.activity import ActivityRequest, Cancelled, Completed, TextDelta
 from engine_intelligence.delivery import DeliveryQueue, PendingEvents
 from engine_intelligence.expiries import Expiries
@@ -17,6 +17,7 @@ from engine_intelligence.host.binding import IntelligencePortBinding
 from engine_intelligence.lifecycle import TRANSITIONS, Phase, Signal
 from engine_intelligence.protocol.credit import HostCredit, RealmCredit
 from engine_intelligence.protocol.framing import FrameReader
+from engine_intelligence.realm.exchange import Exchange
 from engine_intelligence.realm.held import HeldActivities
 from engine_intelligence.signals import SignalBox
 
@@ -87,13 +88,13 @@ def credit_is_never_renewed(patch: Patch) -> None:
 @mutant
 def a_close_waits_for_ever(patch: Patch) -> None:
     def wrap(step: Callable[..., Any]) -> Callable[..., Any]:
-        def stuck(client: Any) -> bool:
-            client._close_by = float("inf")
-            return bool(step(client))
+        def stuck(exchange: Any) -> bool:
+            exchange._close_by = float("inf")
+            return bool(step(exchange))
 
         return stuck
 
-    wrapped(patch, IntelligencePortClient, "_closing_step", wrap)
+    wrapped(patch, Exchange, "_closing_step", wrap)
 
 
 @mutant
@@ -249,13 +250,13 @@ def output_is_not_bounded(patch: Patch) -> None:
 @mutant
 def a_closed_client_goes_on(patch: Patch) -> None:
     def wrap(end: Callable[..., Any]) -> Callable[..., Any]:
-        def keep(client: Any, reason: Any, *, release: bool = True) -> None:
-            end(client, reason, release=release)
-            client._closed = None
+        def keep(exchange: Any, reason: Any, *, release: bool = True) -> None:
+            end(exchange, reason, release=release)
+            exchange.ended = None
 
         return keep
 
-    wrapped(patch, IntelligencePortClient, "_end", wrap)
+    wrapped(patch, Exchange, "_end", wrap)
 
 
 @mutant

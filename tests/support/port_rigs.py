@@ -21,7 +21,7 @@ from engine_intelligence import (
     create_intelligence_runtime,
 )
 from engine_intelligence.protocol.messages import Hello
-from engine_intelligence.realm.client import RealmPort
+from engine_intelligence.realm.exchange import RealmPort
 from engine_intelligence.testing import ManualClock
 from support.port_doubles import HostPortDouble, PortDouble, RealmPortDouble, SinkProvider, Wire
 from support.port_messages import PROVIDER
