@@ -5,6 +5,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import pytest
+from support.port_doubles import PortDouble
 from support.port_rigs import accepted, client_on
 from support.port_streams import THE_END
 
@@ -13,7 +14,7 @@ from engine_intelligence.ports.realm_link import SocketLink
 from engine_intelligence.ports.realm_stream import RealmStream
 from engine_intelligence.protocol.codec import encode_msgpack
 from engine_intelligence.protocol.framing import encode_frame
-from engine_intelligence.protocol.messages import FEATURES, Closed, Events, Hello, HostMessage
+from engine_intelligence.protocol.messages import FEATURES, Closed, Events, Hello, HostMessage, RealmMessage
 from engine_intelligence.realm.client import create_intelligence_port_client
 from engine_intelligence.testing import ManualClock
 
@@ -133,6 +134,28 @@ def test_an_idle_client_gives_up_what_the_host_has_forgotten(idle: Idle) -> None
         events += first.poll()
     assert [type(event) for event in events] == [Failed]
     assert accepted(first.submit("again")).id != id
+
+
+@pytest.mark.spec("C6")
+def test_a_client_that_was_idle_when_it_was_closed_releases_its_port_as_it_goes_on_being_polled() -> None:
+    class Quiet(PortDouble[HostMessage, RealmMessage]):
+        looks = 0
+
+        def quick_look(self, timeout_ms: int) -> bool:
+            self.looks += 1
+            return False
+
+    port, clock = Quiet(), ManualClock()
+    client = client_on(port, clock=clock, deadlines=Deadlines(close_grace_s=5))
+    for _ in range(5):
+        client.poll()
+    assert port.looks > 0
+    client.close()
+    client.poll()
+    assert port.closes == 0
+    clock.advance(5)
+    client.poll()
+    assert port.closes == 1
 
 
 @pytest.mark.spec("S7")
