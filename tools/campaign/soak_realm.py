@@ -15,7 +15,7 @@ from typing import Any
 from support.process_marks import PATIENCE_S, Mark
 from support.process_minds import MIND
 
-from campaign.census import census, resident_kb, surplus
+from campaign.census import census, surplus
 from campaign.killing import LastOf
 from campaign.soaking import FAULTY_SHARE, LONGEST_STOP_S, SOAK_DEADLINES, Ongoing, choose
 from campaign.streams import Watched
@@ -62,7 +62,7 @@ class Soak:
         while (now := time.monotonic()) < end:
             self._fill(now)
             self._frame(now)
-            self.trend.sample(now, resident_kb(), self.connection.pid)
+            self.trend.sample(now, self.connection.pid)
         end = time.monotonic() + END_BY_S
         while self._ongoing and (now := time.monotonic()) < end:
             self._frame(now)

@@ -1,5 +1,6 @@
 """The memory of a game and of its Hosts, over minutes."""
 
+import gc
 from array import array
 from typing import Any
 
@@ -31,36 +32,50 @@ class Samples:
             self._values[self._count] = value
             self._count += 1
 
+    def __len__(self) -> int:
+        return self._count
+
+    def clear(self) -> None:
+        self._count = 0
+
     def taken(self) -> list[tuple[float, float]]:
         return list(zip(self._moments[: self._count], self._values[: self._count], strict=True))
 
 
 class Trend:
-    """Samples of resident memory, once a second: of this process, and of each Host from its start."""
+    """Samples of resident memory, once a second: of this process, and of each Host from its start.
+
+    Of the Hosts, the one that lived longest is kept, and the present one.
+    """
 
     def __init__(self) -> None:
         self._game = Samples()
-        self._hosts: dict[int, Samples] = {}
+        self._host_pid = 0
+        self._host, self._longest_host = Samples(), Samples()
         self._next_at = 0.0
 
-    def sample(self, now: float, game_kb: int, host_pid: int) -> None:
+    def sample(self, now: float, host_pid: int) -> None:
         """To be called often; it looks only when it is time to."""
         if now < self._next_at:
             return
         self._next_at = now + INTERVAL_S
-        self._game.add(now, game_kb)
+        gc.collect()  # what is garbage already is no growth, whenever the interpreter comes round to it
+        self._game.add(now, resident_kb())
         host_kb = resident_kb(host_pid)
-        if host_kb:
-            if host_pid not in self._hosts:
-                self._hosts[host_pid] = Samples()
-            self._hosts[host_pid].add(now, host_kb)
+        if not host_kb:
+            return
+        if host_pid != self._host_pid:
+            self._host_pid = host_pid
+            if len(self._host) > len(self._longest_host):
+                self._host, self._longest_host = self._longest_host, self._host
+            self._host.clear()
+        self._host.add(now, host_kb)
 
     def record(self) -> dict[str, Any]:
         """The slopes after the warm-up: that of the game, and that of the Host that lived longest."""
-        hosts = [samples.taken() for samples in self._hosts.values()]
         return {
             "game_memory": course(self._game.taken()),
-            "host_memory": course(max(hosts, key=len) if hosts else []),
+            "host_memory": course(max(self._host, self._longest_host, key=len).taken()),
         }
 
 

@@ -161,6 +161,8 @@ class RealmStream:
             self._readiness = None
         self._no_quick_look()
         self._outbox.clear()
+        # Connection, ports and clients refer to one another, so they may lie about for long until they are collected.
+        self._buffer = memoryview(b"")
 
     def disown(self) -> None:
         """Let go of the connection in a fork of the process that it belongs to, without a word to the Host.
