@@ -9,7 +9,7 @@ import time
 from _frames_contenders import Counted, told
 from _frames_server import TOKENS_A_SECOND, sizes_of
 
-from engine_intelligence import Cancelled, Completed, Deadlines, HostConnection, TextDelta, spawn_host
+from engine_intelligence import Cancelled, Completed, Deadlines, HostConnection, Ok, TextDelta, spawn_host
 from engine_intelligence.host.directories import DATA_VARIABLE
 
 QUESTION = "Tell me a long story about a gate and its keeper."
@@ -85,7 +85,7 @@ class LocalOurs(Local):
 
     def _ask(self) -> None:
         started = self._client.submit(QUESTION)
-        assert started.ok, started
+        assert isinstance(started, Ok), started
         self._activity = started.value.id
 
 

@@ -12,7 +12,6 @@ from _frames_sdk import client, count_tokens, tokens
 from engine_intelligence import (
     ActivitySubmission,
     FinishReason,
-    IntelligenceProvider,
     Prompt,
     SessionRef,
     StreamProvider,
@@ -21,6 +20,8 @@ from engine_intelligence import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    from engine_intelligence.providers.llama import LlamaProvider
 
 
 def voices() -> StreamProvider:
@@ -35,7 +36,7 @@ def voices() -> StreamProvider:
 
 
 def alone() -> StreamProvider:
-    """The control: one Activity takes all streams of a plan by itself, and says nothing but, at the end, the number of tokens."""
+    """The control: one Activity takes all streams of a plan by itself, and says only, at the end, the number of tokens."""
     sdk: AsyncOpenAI = client()
 
     async def answer(prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -56,9 +57,10 @@ class Bin:
         """One more."""
         self.texts += 1
 
-    def complete(self, output: str, usage: Usage | None = None, finish: FinishReason | None = None) -> None:
+    def complete(self, output: str, usage: Usage | None = None, finish: FinishReason | None = None) -> bool:
         """The end."""
         self.over.set()
+        return True
 
     def fail(self, cause: str | BaseException) -> None:
         """The end, with what went wrong."""
@@ -71,14 +73,17 @@ class Bin:
 
 
 class LocalAlone:
-    """A local model that keeps talking to itself for as many seconds as the input says, and then says how many texts that were."""
+    """A local model that talks to itself for as many seconds as the input says, and then tells how many texts that were."""
 
-    def __init__(self, inner: IntelligenceProvider) -> None:
+    def __init__(self, inner: LlamaProvider) -> None:
         self._inner = inner
         self._began = 0
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """One block."""
+        server = self._inner.server
+        assert server is not None
+        await server.endpoint()  # the first time it is loaded, and that is not a part of the block
         seconds, _, question = prompt.input.partition(" ")
         until = time.monotonic() + float(seconds)
         texts = 0

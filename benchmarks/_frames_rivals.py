@@ -1,4 +1,4 @@
-"""The contenders that use the SDK without this package: in a thread, in the event loop of the frames, and in a process alone."""
+"""The contenders that use the SDK without this package: in a thread, in the frames' event loop, and in a process alone."""
 
 from __future__ import annotations
 

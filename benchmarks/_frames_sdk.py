@@ -1,7 +1,7 @@
 """The SDK's side of the benchmark `frames`: what every contender reads its tokens with, and the SDK's own loop as a program.
 
-As a program it reads plans from standard input, a line each, takes all streams of a plan, drops their chunks and prints how many
-held a token. That is what the same tokens cost without anything of this package.
+As a program it reads plans from standard input, a line each, takes all streams of a plan, drops their chunks and prints how
+many held a token. That is what the same tokens cost without anything of this package.
 """
 
 from __future__ import annotations

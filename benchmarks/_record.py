@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,23 @@ def record(
     `single` are figures that do not vary from block to block, `limits` what is aimed at by figures that are no ratios.
     """
     found: dict[str, Any] = {
+        **circumstances(name),
+        "unit": unit,
+        "figures": {contender: spread(sample) for contender, sample in samples.items()},
+        "ratios": ratios,
+        "single": single or {},
+        "limits": limits or {},
+    }
+    say(found)
+    from _plots import draw
+
+    keep(found, draw)
+    return found
+
+
+def circumstances(name: str) -> dict[str, Any]:
+    """What every result begins with: what was measured, with what, and on what."""
+    return {
         "benchmark": name,
         "package": __version__,
         "msgspec": msgspec.__version__,
@@ -41,21 +59,18 @@ def record(
         "processors": os.cpu_count(),
         "load_1_min": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
         "scheduling": scheduling(),
-        "unit": unit,
-        "figures": {contender: spread(sample) for contender, sample in samples.items()},
-        "ratios": ratios,
-        "single": single or {},
-        "limits": limits or {},
     }
+
+
+def keep(found: dict[str, Any], draw: Callable[[dict[str, Any], Path], None]) -> None:
+    """Write a result, its plot and its tables."""
+    name = found["benchmark"]
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    say(found)
     import performance  # in tools; not at the top: the path is set above
-    from _plots import draw
 
     draw(found, ROOT / "docs" / "images" / f"bench-{name}.png")
     performance.write_page()
-    return found
 
 
 def scheduling() -> str:
