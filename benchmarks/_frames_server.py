@@ -2,7 +2,8 @@
 
 It is run as a program and prints its port. What a block is to be stands in the request, as its model: "32x150" are 32 streams
 of 150 tokens each. The first token is sent when all of them have come; each token's text is the time at which it is sent, by
-the monotonic clock, which is one for all processes of a Linux system. `GET /begin` is answered with the time of the first token.
+the monotonic clock, which is one for all processes of a Linux system. `GET /begin` is answered with the time of the first
+token.
 """
 
 from __future__ import annotations

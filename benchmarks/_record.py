@@ -28,10 +28,12 @@ def record(
     *,
     single: dict[str, float] | None = None,
     limits: dict[str, float] | None = None,
+    left_out: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Write the result of a benchmark, say it, and draw it.
 
     `single` are figures that do not vary from block to block, `limits` what is aimed at by figures that are no ratios.
+    `left_out` says what could not be measured, and why.
     """
     found: dict[str, Any] = {
         **circumstances(name),
@@ -40,6 +42,7 @@ def record(
         "ratios": ratios,
         "single": single or {},
         "limits": limits or {},
+        "left_out": left_out or {},
     }
     say(found)
     from _plots import draw

@@ -1,12 +1,16 @@
-"""What an event, an idle poll and an idle Activity cost while more and more Activities are held, in process."""
+"""What an event, an idle poll and an idle Activity cost while more and more Activities are held, in process; and what a Host
+costs with one client and with fifty.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
 
+from _channels import MANY, Town
 from _chorus import INPUT, VOICES, WORD, Kept
 from _prototype import Prototype
 from _record import record
@@ -111,8 +115,16 @@ def main() -> None:
         contenders[f"of the prototype, {held:,} held, all speak"] = BareCrowd(held).ns_an_event_of_all
     for held, crowd in crowds.items():
         contenders[f"an idle poll, {held:,} held"] = partial(ns_a_call, crowd.runtime.poll, CALLS)
+    towns = {clients: Town(clients) for clients in (1, MANY)}
+    for clients, town in towns.items():
+        contenders[across(clients)] = partial(town.ns_an_idle_poll, CALLS)
     samples: Samples = in_turns(contenders, BLOCKS)
     single = {"bytes of an idle Activity": bytes_an_activity()}
+    limits = dict.fromkeys(single, 3072.0)
+    for clients, town in towns.items():
+        if sys.platform == "linux":
+            single[f"MiB of a Host's process, clients: {clients}"] = town.resident_mib()
+        town.close()
     few, many = f"{HELD[0]:,}", f"{HELD[-1]:,}"
     growth = f"of the prototype, {many} held, all speak", f"of the prototype, {few} held, all speak"
     ratios = [
@@ -120,7 +132,13 @@ def main() -> None:
         for what, who in (("an event", ", 8 speak"), ("an event", ", all speak"), ("an idle poll", ""))
     ]
     ratios.append(ratio(samples, *growth))
-    record("scale", "nanoseconds", samples, ratios, single=single, limits=dict.fromkeys(single, 3072.0))
+    ratios.append(ratio(samples, across(MANY), across(1), at_most=1.3))
+    record("scale", "nanoseconds", samples, ratios, single=single, limits=limits)
+
+
+def across(clients: int) -> str:
+    """The name of a poll across a socket."""
+    return f"an idle poll across the socket, clients open: {clients}"
 
 
 if __name__ == "__main__":

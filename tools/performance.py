@@ -82,6 +82,8 @@ def tables(found: Found) -> str:
                 ],
             )
         )
+    # Of results that were recorded before there was anything to leave out, too.
+    parts += [f"Left out: {name}: {why}." for name, why in found.get("left_out", {}).items()]
     blocks = next(iter(found["figures"].values()))["blocks"]
     parts.append(f"{blocks} blocks of each, {circumstances(found)}")
     return "\n\n".join(parts) + "\n"

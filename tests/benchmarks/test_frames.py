@@ -19,7 +19,7 @@ pytestmark = [
 def found() -> dict[str, Any]:
     """What a run of two short turns found. A contender that lacks a token raises."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCHMARKS))
+        patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
         import frames
 
         return frames.measure(seconds=0.1, turns=2, streams=(2,), local=False)
