@@ -11,7 +11,7 @@ from _turns import Ratio, ratio
 FRAME_MS = FRAME_S * 1e3
 MOST_OF_DETACHED = 1.10
 # Half a frame is how long a token waits on the average for the poll that finds it.
-MOST_AGE_MS = FRAME_MS / 2 + 2
+MOST_AGE_MS = round(FRAME_MS / 2 + 2, 2)
 MOST_AGE_OF_THREAD = 1.05
 MOST_CPU_OF_SDK = 1.15
 
