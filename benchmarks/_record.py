@@ -80,7 +80,10 @@ def scheduling() -> str:
     """How the system lets this process run, and so the Hosts that it starts."""
     if not hasattr(os, "sched_getscheduler"):
         return "ordinary"
-    return "real-time" if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR) else "ordinary"
+    if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        return "real-time"
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    return f"ordinary (niceness {niceness})" if niceness else "ordinary"
 
 
 def say(found: dict[str, Any]) -> None:
