@@ -6,7 +6,6 @@ The realm is bytes on a real socket. Another Host and its game are not touched b
 import os
 import socket
 import struct
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -164,10 +163,6 @@ def test_what_follows_a_close_is_not_kept_while_the_provider_closes(slow_game: R
         assert slow_game.why_closed(victim.channel) is None
 
 
-@pytest.mark.skipif(
-    sys.version_info >= (3, 12),
-    reason="not settled on this Python: the Host of these tests may be dropped as one that does not read",
-)
 @pytest.mark.fault("R77")
 @pytest.mark.spec("M5", "H5")
 def test_a_realm_that_does_not_read_is_dropped_by_name(capfd: pytest.CaptureFixture[str]) -> None:

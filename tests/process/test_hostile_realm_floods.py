@@ -4,7 +4,6 @@ After each flood the honest port of the same connection works, and the Host hold
 """
 
 import os
-import sys
 
 import pytest
 from support.hostile_town import Victim, unharmed
@@ -17,10 +16,6 @@ from engine_intelligence.protocol.framing import CONTROL_CHANNEL, encode_frame
 from engine_intelligence.protocol.messages import Cancel, Close, Events, Poll
 
 pytestmark = [
-    pytest.mark.skipif(
-        sys.version_info >= (3, 12),
-        reason="not settled on this Python: the Host of these tests may be dropped as one that does not read",
-    ),
     pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits"),
     pytest.mark.xdist_group("hostile-floods"),  # one Host for all
 ]

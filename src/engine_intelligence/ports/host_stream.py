@@ -62,6 +62,9 @@ class HostStream(asyncio.Protocol):
         self._channels: dict[int, HostChannel] = {}
         self._last_channel = 0
         self._ended: PortEnded | None = None
+        # What the system does not take yet, in one piece: asyncio adds up all the pieces that it keeps at every write.
+        self._outbox = bytearray()
+        self._paused = False
         self._flushed: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] | None = None
 
@@ -101,15 +104,21 @@ class HostStream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(PortEnded("realm-ended", "The realm ended."))
+        self._outbox.clear()
         self.resume_writing()
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(None)
 
     def pause_writing(self) -> None:
+        self._paused = True
         if self._flushed is None:
             self._flushed = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
+        self._paused = False
+        self._hand_over()
+        if self._paused:
+            return  # again, by what had waited meanwhile
         flushed, self._flushed = self._flushed, None
         if flushed is not None and not flushed.done():
             flushed.set_result(None)
@@ -120,12 +129,9 @@ class HostStream(asyncio.Protocol):
         """Send a frame. Raises `PortEnded` once the connection is over."""
         if self._ended is not None:
             raise self._ended
-        transport = self._transport
-        if transport is None:
-            return
-        transport.write(encode_frame(channel, body))
+        self._write(channel, body)
         # Nothing is kept while the system takes all, which it has stopped to do when writing was paused.
-        if self._flushed is not None and transport.get_write_buffer_size() > MAX_OUTBOX_BYTES:
+        if self._paused and self._unsent_bytes() > MAX_OUTBOX_BYTES:
             self._fail(PortEnded("realm-not-reading", "The realm did not read what it was sent."))
             raise PortEnded("realm-not-reading", "The realm did not read what it was sent.")
 
@@ -157,6 +163,7 @@ class HostStream(asyncio.Protocol):
         """
         if self._transport is None or self._gone is None:
             return
+        self._hand_over()
         if self._transport.can_write_eof() and not self._transport.is_closing():
             with suppress(OSError):  # the realm has just let go of its end
                 self._transport.write_eof()
@@ -164,8 +171,23 @@ class HostStream(asyncio.Protocol):
         self._transport.abort()
 
     def _write(self, channel: int, body: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(encode_frame(channel, body))
+        if self._transport is None:
+            return
+        frame = encode_frame(channel, body)
+        if self._paused:
+            self._outbox += frame
+        else:
+            self._transport.write(frame)
+
+    def _hand_over(self) -> None:
+        """Give what has waited to the transport, as one piece."""
+        if self._outbox and self._transport is not None:
+            waiting, self._outbox = self._outbox, bytearray()
+            self._transport.write(waiting)
+
+    def _unsent_bytes(self) -> int:
+        kept = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return kept + len(self._outbox)
 
     def _receive(self, frame: Frame) -> None:
         if self._ended is not None:
