@@ -1,13 +1,12 @@
 """Compares the rows of docs/faults.md with the tests that say they show one: `python tools/fault_rows.py`."""
 
-import argparse
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marks import all_marks, sources
+from marks import all_marks, arguments, tell
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -62,22 +61,18 @@ def compare(page: str, tests: Mapping[str, str], expected: tuple[str, ...] = EXP
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "faults.md")
-    parser.add_argument("--tests", type=Path, default=ROOT / "tests")
-    options = parser.parse_args()
-    report = compare(options.page.read_text(encoding="utf-8"), sources(options.tests))
-    for title, rows in (
-        ("rows that the page does not have", report.missing),
-        ("rows that are none", report.undreamt),
-        ("rows that stand twice", report.twice),
-        ("rows that say nothing", report.unexplained),
-        ("rows without a test", report.untested),
-        ("marks that name no row", report.unknown),
-        ("not applicable, but tested", report.tested_after_all),
-    ):
-        if rows:
-            print(f"{title}: {', '.join(rows)}")
+    report = compare(*arguments(__doc__, ROOT / "docs" / "faults.md"))
+    tell(
+        (
+            ("rows that the page does not have", report.missing),
+            ("rows that are none", report.undreamt),
+            ("rows that stand twice", report.twice),
+            ("rows that say nothing", report.unexplained),
+            ("rows without a test", report.untested),
+            ("marks that name no row", report.unknown),
+            ("not applicable, but tested", report.tested_after_all),
+        )
+    )
     shown = len(report.covered) - len(report.untested)
     print(
         f"{shown} of {len(report.covered)} rows are shown by a test, {len(report.not_applicable)} do not apply"

@@ -1,7 +1,8 @@
 """The ids that tests carry in markers such as `pytest.mark.spec("S1")`, read from their source without running it."""
 
+import argparse
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 
@@ -23,3 +24,19 @@ def all_marks(tests: Mapping[str, str], marker: str) -> list[tuple[str, str]]:
 def sources(folder: Path) -> dict[str, str]:
     """Every Python file below a folder, by its path."""
     return {path.as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
+
+
+def tell(findings: Iterable[tuple[str, Sequence[str]]]) -> None:
+    """Print a line for each kind of finding of which there are any."""
+    for title, found in findings:
+        if found:
+            print(f"{title}: {', '.join(found)}")
+
+
+def arguments(description: str | None, page: Path) -> tuple[str, dict[str, str]]:
+    """The text of the page and the sources of the tests that the command line names, by default `page` and all tests."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--page", type=Path, default=page)
+    parser.add_argument("--tests", type=Path, default=Path(__file__).parents[1] / "tests")
+    options = parser.parse_args()
+    return options.page.read_text(encoding="utf-8"), sources(options.tests)

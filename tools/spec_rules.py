@@ -1,13 +1,12 @@
 """Compares the rules of docs/spec.md with the tests that say they prove one: `python tools/spec_rules.py`."""
 
-import argparse
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marks import all_marks, sources
+from marks import all_marks, arguments, tell
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,19 +53,15 @@ def compare(spec: str, tests: Mapping[str, str], not_yet: Mapping[str, str] = NO
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=Path, default=ROOT / "docs" / "spec.md")
-    parser.add_argument("--tests", type=Path, default=ROOT / "tests")
-    options = parser.parse_args()
-    report = compare(options.spec.read_text(encoding="utf-8"), sources(options.tests))
-    for title, found in (
-        ("not yet built", report.not_yet),
-        ("rules without a test", report.untested),
-        ("marks that name no rule", report.unknown),
-        ("listed as not yet built, but tested", report.built_after_all),
-    ):
-        if found:
-            print(f"{title}: {', '.join(found)}")
+    report = compare(*arguments(__doc__, ROOT / "docs" / "spec.md"))
+    tell(
+        (
+            ("not yet built", report.not_yet),
+            ("rules without a test", report.untested),
+            ("marks that name no rule", report.unknown),
+            ("listed as not yet built, but tested", report.built_after_all),
+        )
+    )
     proved = len(report.rules) - len(report.untested) - len(report.not_yet)
     print(f"{proved} of {len(report.rules)} rules are proved by a test")
     return 0 if report.ok else 1

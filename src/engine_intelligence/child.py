@@ -15,6 +15,9 @@ from engine_intelligence.scrubbing import is_encodable
 
 _SIGKILL = getattr(signal, "SIGKILL", 9)  # which Windows does not have
 
+INHERITS_SOCKETS = os.name == "posix"
+"""Whether a child process can inherit a socket as a descriptor, which on Windows it cannot."""
+
 
 def host_command(python: str | None = None) -> list[str]:
     """The command of a Host's process, for the interpreter `python` or for the running program.

@@ -17,7 +17,6 @@ from engine_intelligence.protocol.messages import Cancel, Close, Events, Poll
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits"),
-    pytest.mark.xdist_group("hostile-floods"),  # one Host for all
 ]
 
 MANY = 100_000

@@ -19,7 +19,6 @@ from engine_intelligence.protocol.messages import Cancel, Close, Closed, Events,
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="a socket is taken that a Host inherits"),
-    pytest.mark.xdist_group("hostile-live"),  # one Host for all
 ]
 
 # What ends the port

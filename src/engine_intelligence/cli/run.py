@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from engine_intelligence.child import INHERITS_SOCKETS
 from engine_intelligence.cli.errors import plainly, say
 from engine_intelligence.cli.options import Option
 from engine_intelligence.cli.speaker import DEFAULT_MODEL, ensure_model, parse_options
@@ -21,8 +22,6 @@ from engine_intelligence.protocol.bootstrap import FactorySource, HostSource, Pr
 
 # What shells say of a command that is not there, and of one that they may not start.
 _EXIT_CODES = {"game-not-found": 127, "game-not-executable": 126}
-
-_INHERITS_SOCKETS = os.name == "posix"
 
 
 def run(
@@ -101,6 +100,6 @@ def _source(
 def _inherits_socket(transport: str) -> bool:
     if transport not in ("auto", "socket", "loopback"):
         raise ValueError(f'--transport is "auto", "socket" or "loopback", not {transport!r}.')
-    if transport == "socket" and not _INHERITS_SOCKETS:
+    if transport == "socket" and not INHERITS_SOCKETS:
         raise ValueError("This system has no sockets that a game inherits: use --transport loopback.")
-    return _INHERITS_SOCKETS and transport != "loopback"
+    return INHERITS_SOCKETS and transport != "loopback"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
-from engine_intelligence.child import HostChild, import_paths
+from engine_intelligence.child import INHERITS_SOCKETS, HostChild, import_paths
 from engine_intelligence.contracts import PortEnded
 from engine_intelligence.errors import SetupError
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
@@ -25,10 +25,6 @@ from engine_intelligence.protocol.bootstrap import (
 from engine_intelligence.realm.connection import HostConnection
 
 Transport: TypeAlias = Literal["auto", "socket", "loopback"]
-
-# An inherited socket needs descriptors that a child process can inherit, which Windows does not have for
-# sockets.
-_INHERITS_SOCKETS = os.name == "posix"
 
 # What runs in a Host's process, and nowhere else.
 _HOST_MODULE = "engine_intelligence.host.process"
@@ -96,8 +92,8 @@ def spawn_host(
 
 
 def _inherits(transport: Transport) -> bool:
-    inherits = _INHERITS_SOCKETS if transport == "auto" else transport == "socket"
-    if inherits and not _INHERITS_SOCKETS:
+    inherits = INHERITS_SOCKETS if transport == "auto" else transport == "socket"
+    if inherits and not INHERITS_SOCKETS:
         raise ValueError('this system has no sockets that a child process inherits: use transport="loopback"')
     return inherits
 
