@@ -72,13 +72,14 @@ class LastOf:
         return moment, 0
 
 
-def kill_game(transport: Transport, number: int) -> Killed:
-    """Kill a game whose Host streams two texts."""
+def kill_game(transport: Transport, number: int, *, agents: bool = False) -> Killed:
+    """Kill a game whose Host streams two texts, with `agents` beside processes that nothing but a kill ends."""
     mark = Mark()
     wait_s = random.Random(f"game {transport} {number}").uniform(0, LONGEST_BEFORE_S)
     before = census()
     try:
-        with Game(Plan(transport=transport, inputs=("talk", "flood")), mark.environment) as game:
+        inputs = ("agents", "talk", "flood") if agents else ("talk", "flood")
+        with Game(Plan(transport=transport, inputs=inputs), mark.environment) as game:
             game.report()
             last = LastOf(mark)
             time.sleep(wait_s)
@@ -91,8 +92,11 @@ def kill_game(transport: Transport, number: int) -> Killed:
     return Killed(left=left, ms=(gone_at - killed_at) * 1000, wrong=unlike(before, f"game {number}"))
 
 
-def kill_host(transport: Transport, number: int, eye: str) -> Killed:
-    """Kill the Host of a game, which is this process, in the middle of a text and at any point of a frame."""
+def kill_host(transport: Transport, number: int, eye: str, *, agents: bool = False) -> Killed:
+    """Kill the Host of a game, which is this process, in the middle of a text and at any point of a frame.
+
+    With `agents` a provider of it has started processes that nothing but a kill ends.
+    """
     mark = Mark()
     moments = random.Random(f"host {transport} {number}")
     before = census()
@@ -102,6 +106,9 @@ def kill_host(transport: Transport, number: int, eye: str) -> Killed:
         ) as connection:
             client = connection.client(MIND)
             watched = Watched(client)
+            if agents:
+                watched.submit("agents")
+                watched.play(0.0, pause_s=0.001)  # until they are there
             watched.submit("talk")
             watched.play(moments.uniform(0, LONGEST_BEFORE_S), pause_s=0.001)
             last = LastOf(mark)

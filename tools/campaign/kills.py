@@ -14,6 +14,9 @@ NAME = "kills"
 KILLS = 500
 """Of each of the two, over all ways to a Host."""
 
+COMPANY = {"": False, ", with agents": True}
+"""Half of the Hosts have started agents: processes with grandchildren that ignore signals and leave their session."""
+
 
 def run(scale: float) -> dict[str, Any]:
     """Kill as often as the scale says, one after another, at moments that the number of the kill decides."""
@@ -22,11 +25,20 @@ def run(scale: float) -> dict[str, Any]:
     games: dict[str, Any] = {}
     hosts: dict[str, Any] = {}
     for transport in TRANSPORTS:
-        games[transport] = tally([attempt(kill_game, transport, number) for number in range(each)])
+        for company, agents in COMPANY.items():
+            games[transport + company] = tally(
+                [
+                    attempt(kill_game, transport, number, agents=agents)
+                    for number in range(int(agents), each, len(COMPANY))
+                ]
+            )
         for place, eye in enumerate(HOST_EYES):
             numbers = range(place, each, len(HOST_EYES))
             hosts[f"{transport}, {eye}"] = tally(
-                [attempt(kill_host, transport, number, eye) for number in numbers]
+                [
+                    attempt(kill_host, transport, number, eye, agents=bool(turn % 2))
+                    for turn, number in enumerate(numbers)
+                ]
             )
     return {"seeds": f"0 to {each - 1} of each way", "game_killed": games, "host_killed": hosts}
 
