@@ -20,7 +20,8 @@ pytestmark = [
 PATIENCE_S = 120.0
 TRACED = 20
 
-LOOK = {"poll"}
+LOOK = {"poll", "restart_syscall"}
+"""A signal, such as that of a child that is stopped or ends, has the system begin a look anew."""
 TALK = {*LOOK, "recvfrom", "sendto"}
 RANDOM = {"getrandom"}
 """For the ids of an Activity and of a session."""
@@ -29,14 +30,13 @@ CONNECT = {"accept4", "ioctl", "setsockopt", "getsockname", "fcntl", "wait4", "c
 """Over the loopback: the Host may have come, or ended before it came."""
 END = {"wait4", "getpid", "shutdown", "close"}
 
-# Against a Host in each state, what any of the three may do besides memory. A signal, such as that of the end of a child,
-# has the system begin a look anew.
+# Against a Host in each state, what any of the three may do besides memory.
 ALLOWED: dict[str, set[str]] = {
     "starting": {*TALK, *RANDOM, *CONNECT},
     "streaming": {*TALK, *RANDOM},
     "flooding": {*TALK, *RANDOM},
     "frozen": {*TALK, *RANDOM},  # what it said before may still lie there
-    "dying": {*TALK, *RANDOM, *END, "restart_syscall"},
+    "dying": {*TALK, *RANDOM, *END},
     "dead": set(),
 }
 
