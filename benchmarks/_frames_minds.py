@@ -21,7 +21,7 @@ from engine_intelligence import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from engine_intelligence.providers.llama import LlamaProvider
+    from engine_intelligence.providers.llama import LlamaBackend
 
 
 def voices() -> StreamProvider:
@@ -75,13 +75,14 @@ class Bin:
 class LocalAlone:
     """A local model that talks to itself for as many seconds as the input says, and then tells how many texts that were."""
 
-    def __init__(self, inner: LlamaProvider) -> None:
+    def __init__(self, backend: LlamaBackend, inner: StreamProvider) -> None:
+        self._backend = backend
         self._inner = inner
         self._began = 0
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """One block."""
-        server = self._inner.server
+        server = self._backend.server
         assert server is not None
         await server.endpoint()  # the first time it is loaded, and that is not a part of the block
         seconds, _, question = prompt.input.partition(" ")
@@ -109,14 +110,13 @@ def local_alone() -> StreamProvider:
     """The control of the local model."""
     from engine_intelligence.host.directories import cache_directory
     from engine_intelligence.models.cache import ModelCache, resolve_model
+    from engine_intelligence.providers.backend import provider_over
     from engine_intelligence.providers.llama import Options, create
     from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
     options = Options()
-    inner = create(
-        "inner",
-        options,
-        store=SqliteConversationStore(None),
-        model_path=resolve_model(options.model, ModelCache(cache_directory() / "models")),
+    backend = create(
+        options, model_path=resolve_model(options.model, ModelCache(cache_directory() / "models"))
     )
-    return StreamProvider("alone", LocalAlone(inner).answer, on_close=inner.close)
+    inner = provider_over(backend, "inner", store=SqliteConversationStore(None))
+    return StreamProvider("alone", LocalAlone(backend, inner).answer, on_close=inner.close)

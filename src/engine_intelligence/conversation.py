@@ -15,6 +15,8 @@ class Turn(msgspec.Struct, frozen=True):
 
     input: str
     output: str
+    remote: str | None = None
+    """The id under which the service that answered knows the conversation up to here, where it keeps one (rule P7)."""
 
 
 class ConversationStore(Protocol):

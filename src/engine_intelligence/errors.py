@@ -121,11 +121,18 @@ class ProviderError(Exception):
     """Raised by a provider, or handed to `ActivitySink.fail`, to say in which way it failed (rule E1).
 
     `cause` is a short text for a person; it is scrubbed and bounded before a realm sees it, and in `str` and `repr`.
-    `retry_after_s` is how long the remote side asked to be left alone, in seconds, if it said so.
+    `retry_after_s` is how long the remote side asked to be left alone, in seconds, if it said so. `transient` says that the
+    same request may well succeed in a moment: such an Activity is tried again while nothing of its answer was told, by
+    providers that retry.
     """
 
     def __init__(
-        self, cause: str, *, reason: FailureReason = "other", retry_after_s: float | None = None
+        self,
+        cause: str,
+        *,
+        reason: FailureReason = "other",
+        retry_after_s: float | None = None,
+        transient: bool = False,
     ) -> None:
         # What `str`, `repr` and a traceback show is what a realm is told: an SDK's text may have been passed on (rule E2).
         told: Any = cause
@@ -133,6 +140,7 @@ class ProviderError(Exception):
         self.cause = cause
         self.reason: FailureReason = reason
         self.retry_after_s = retry_after_s
+        self.transient = transient
 
 
 class SetupError(Exception):

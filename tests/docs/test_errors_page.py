@@ -16,7 +16,6 @@ from engine_intelligence import (
     IntelligenceLimits,
     SessionRef,
     SetupError,
-    StreamProvider,
     create_intelligence_runtime,
     spawn_host,
 )
@@ -25,6 +24,7 @@ from engine_intelligence.errors import ERROR_TEXTS
 from engine_intelligence.host.config import plan_host
 from engine_intelligence.models.cache import ModelCache
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
+from engine_intelligence.providers.backend import provider_over
 from engine_intelligence.providers.scripted import Options, create
 
 PAGE = "docs/errors.md"
@@ -223,7 +223,7 @@ def test_a_bad_save_file_is_reported_as_the_page_says(title: str, blocks: Blocks
 
 
 def test_a_session_of_another_provider_is_refused_as_the_page_says(blocks: Blocks) -> None:
-    provider: StreamProvider = create("innkeeper", Options())
+    provider = provider_over(create(Options()), "innkeeper")
     service = create_intelligence_runtime(provider)
     refused = service.submit("Do you know me?", session=SessionRef("gatekeeper", "session-1"))
     service.close()

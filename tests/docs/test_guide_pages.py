@@ -19,7 +19,6 @@ from engine_intelligence import (
     Deadlines,
     HostConnection,
     SetupError,
-    StreamProvider,
     connect,
     create_intelligence_runtime,
     intelligence_plugin,
@@ -27,6 +26,7 @@ from engine_intelligence import (
 )
 from engine_intelligence.credentials import may_be_a_credential
 from engine_intelligence.protocol.bootstrap import BOOTSTRAP_VARIABLE, PORT_VARIABLE
+from engine_intelligence.providers.backend import provider_over
 from engine_intelligence.providers.scripted import Options, create
 
 ROOT = Path(__file__).parents[2]
@@ -329,7 +329,7 @@ def test_a_service_that_was_disposed_is_refused_as_the_page_says(blocks: Blocks)
         def provide(self, name: str, value: object, /) -> Any:
             return None
 
-    provider: StreamProvider = create("gatekeeper", Options())
+    provider = provider_over(create(Options()), "gatekeeper")
     plugin = intelligence_plugin(create_intelligence_runtime(provider))
     plugin.apply(Context())()
     with pytest.raises(RuntimeError) as raised:

@@ -20,8 +20,10 @@ from engine_intelligence.activity import (
 )
 from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.limits import IntelligenceLimits
-from engine_intelligence.providers.llama import LlamaProvider, Options, create
+from engine_intelligence.providers.backend import provider_over
+from engine_intelligence.providers.llama import LlamaBackend, Options, create
 from engine_intelligence.providers.llama_server import LlamaServer, LlamaServers
+from engine_intelligence.providers.stream import StreamProvider
 from engine_intelligence.result import Ok
 from engine_intelligence.runtime import IntelligenceRuntime, create_intelligence_runtime
 from engine_intelligence.sessions.sqlite import SqliteConversationStore
@@ -33,17 +35,18 @@ PATIENCE_S = 60.0  # only a test that fails waits for it
 
 @dataclass
 class Talk:
-    """A provider with its runtime, and the events that were polled, by Activity."""
+    """A backend with its provider and runtime, and the events that were polled, by Activity."""
 
-    provider: LlamaProvider
+    backend: LlamaBackend
+    provider: StreamProvider
     runtime: IntelligenceRuntime
     store: ConversationStore
     events: dict[str, list[IntelligenceEvent]] = field(default_factory=dict[str, list[IntelligenceEvent]])
 
     @property
     def server(self) -> LlamaServer:
-        assert self.provider.server is not None
-        return self.provider.server
+        assert self.backend.server is not None
+        return self.backend.server
 
     def submit(self, input: str, session: SessionRef | None = None) -> ActivityRef:
         started = self.runtime.submit(input, session)
@@ -117,12 +120,11 @@ async def talking(
 ) -> AsyncGenerator[Talk]:
     """A conversation with a real model in memory, or in `store`, which is closed with it."""
     store = SqliteConversationStore(None) if store is None else store
-    provider = create(
-        "gatekeeper", options or Options(seed=1, slots=1), store=store, model_path=model_path, servers=servers
-    )
+    backend = create(options or Options(seed=1, slots=1), model_path=model_path, servers=servers)
+    provider = provider_over(backend, "gatekeeper", store=store)
     runtime = create_intelligence_runtime(provider, limits=limits)
     try:
-        yield Talk(provider, runtime, store)
+        yield Talk(backend, provider, runtime, store)
     finally:
         await runtime.close()
 

@@ -6,7 +6,9 @@ import pytest
 from support.conversations import MemoryConversations
 
 from engine_intelligence import Deadlines, IntelligenceLimits
-from engine_intelligence.providers.llama import LlamaProvider, Options, create
+from engine_intelligence.providers.backend import provider_over
+from engine_intelligence.providers.llama import Options, create
+from engine_intelligence.providers.stream import StreamProvider
 from engine_intelligence.testing import check_provider
 
 # A slow processor reads the longest input for long, and the server of each check is started anew.
@@ -15,9 +17,8 @@ PATIENT = Deadlines(first_text_s=60, stall_s=60, activity_s=120, cancel_grace_s=
 
 @pytest.mark.spec("D1", "P2", "P3", "P5", "P6", "P7", "S12", "S13")
 def test_the_local_model_keeps_the_contract_of_a_provider(model_path: Path) -> None:
-    def make() -> LlamaProvider:
-        return create(
-            "gatekeeper", Options(max_tokens=12, seed=1), store=MemoryConversations(), model_path=model_path
-        )
+    def make() -> StreamProvider:
+        backend = create(Options(max_tokens=12, seed=1), model_path=model_path)
+        return provider_over(backend, "gatekeeper", store=MemoryConversations())
 
     check_provider(make, limits=IntelligenceLimits(max_input_chars=500), deadlines=PATIENT, blocked_s=30)

@@ -13,7 +13,6 @@ from engine_intelligence.providers import llama
 from engine_intelligence.providers.llama import Options, chat_messages, create
 from engine_intelligence.providers.llama_child import Order, load_error, server_params
 from engine_intelligence.providers.llama_server import LlamaServers, threads_beside_a_game
-from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
 
 @pytest.mark.spec("D2")
@@ -89,7 +88,7 @@ def test_a_missing_package_is_named_with_what_installs_it(
 ) -> None:
     monkeypatch.setattr(llama, "find_spec", lambda name: None if name == package else object())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     with pytest.raises(SetupError, match=rf"{package}.*pip install 'engine-intelligence\[local\]'") as error:
-        create("gatekeeper", Options(), store=SqliteConversationStore(None), model_path=model_path)
+        create(Options(), model_path=model_path)
     assert error.value.reason == "missing-package"
 
 
@@ -101,7 +100,7 @@ def test_a_file_that_is_no_model_is_refused_before_anything_starts(
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(SetupError, match=r"model\.gguf") as error:
-        create("gatekeeper", Options(), store=SqliteConversationStore(None), model_path=file)
+        create(Options(), model_path=file)
     assert error.value.reason == reason
 
 

@@ -175,7 +175,9 @@ def test_no_representation_of_what_a_host_holds_shows_a_secret(
         plan = plan_host(ProviderSource("scripted", "ann", options), IntelligenceLimits(), Deadlines())
         order = Order(model_path="m.gguf", context=64, slots=1, threads=1, key=canary.text)
         endpoint = Endpoint("http://127.0.0.1:4711", canary.text)
-        evidence.look(plan, plan.providers, plan.providers["ann"].make(), order, endpoint, KindContext())
+        evidence.look(
+            plan, plan.providers, plan.providers["ann"].make(), order, endpoint, KindContext(Deadlines())
+        )
     server = LlamaServer(Path("m.gguf"), context=64, slots=1, command=("true",))
     evidence.look(server, server.order)
     assert search.found_in(*evidence.texts) == set()

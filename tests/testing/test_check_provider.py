@@ -9,6 +9,7 @@ from testing.good_providers import FAILS, Good, Released, TakesItsTime
 
 from engine_intelligence import Prompt, StreamProvider
 from engine_intelligence.providers import scripted
+from engine_intelligence.providers.backend import provider_over
 from engine_intelligence.testing import (
     PROVIDER_CHECKS,
     ConformanceError,
@@ -59,7 +60,8 @@ def test_a_provider_that_goes_on_when_it_is_told_passes(check: str) -> None:
 
 
 def test_the_provider_that_a_host_makes_of_a_script_passes() -> None:
-    check_provider(lambda: scripted.create("p", scripted.Options(text="Who goes there?", interval_s=0.001)))
+    options = scripted.Options(text="Who goes there?", interval_s=0.001)
+    check_provider(lambda: provider_over(scripted.create(options), "p"))
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=str)

@@ -52,7 +52,7 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
         case ProviderSource(kind=kind, provider_id=provider_id, options=options):
             check_kind(kind)
             _check_limits(limits, "spawn_host")
-            context = KindContext()
+            context = KindContext(deadlines)
             where = f"The options of the provider {kind!r}"
             plan = ProviderPlan(lambda: make_provider(kind, provider_id, options, context, where), limits)
             return HostPlan({provider_id: plan}, deadlines)
@@ -175,7 +175,7 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
             "config-invalid",
             f'{where} names no provider: add a table such as [providers.gatekeeper] with kind = "llama".',
         )
-    context = KindContext()
+    context = KindContext(deadlines)
     plans = {
         provider_id: _plan_entry(
             provider_id, _table(entries, provider_id, f"{where}: providers"), shared_limits, context, where

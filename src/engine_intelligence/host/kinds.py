@@ -14,8 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from engine_intelligence.contracts import IntelligenceProvider
+from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.directories import cache_directory, data_directory
+from engine_intelligence.limits import Deadlines
+from engine_intelligence.providers.backend import Backend, provider_over
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -28,13 +31,18 @@ class Kind(NamedTuple):
     module: str
     extra: str | None
     packages: tuple[str, ...]
-    make: Callable[[Any, str, Any, KindContext], IntelligenceProvider]
+    """Those to import, by the names under which they are imported."""
+    make: Callable[[Any, Any, KindContext], Backend]
+    """Makes a backend of the module, the options and what the Host's providers share."""
+    keeps_turns: bool = True
+    """Whether the Host keeps its conversations, which a kind without any does not need."""
 
 
 class KindContext:
-    """What providers of one Host share."""
+    """What providers of one Host share, and what they are told of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadlines: Deadlines) -> None:
+        self.deadlines = deadlines
         self._shared: dict[str, Any] = {}
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -43,31 +51,34 @@ class KindContext:
             self._shared[name] = make()
         return self._shared[name]
 
+    def store(self) -> ConversationStore:
+        """A store for the conversations of one provider, which closes it."""
+        from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
-def _make_llama(module: Any, provider_id: str, options: Any, context: KindContext) -> IntelligenceProvider:
+        return SqliteConversationStore(data_directory() / "conversations.sqlite3")
+
+
+def _make_llama(module: Any, options: Any, context: KindContext) -> Backend:
     from engine_intelligence.models.cache import ModelCache, resolve_model
-    from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
-    provider: IntelligenceProvider = module.create(
-        provider_id,
+    backend: Backend = module.create(
         options,
-        store=SqliteConversationStore(data_directory() / "conversations.sqlite3"),
         model_path=resolve_model(options.model, ModelCache(cache_directory() / "models")),
         servers=context.shared("llama-servers", module.LlamaServers),
     )
-    return provider
+    return backend
 
 
-def _make_scripted(module: Any, provider_id: str, options: Any, context: KindContext) -> IntelligenceProvider:
-    provider: IntelligenceProvider = module.create(provider_id, options)
-    return provider
+def _make_scripted(module: Any, options: Any, context: KindContext) -> Backend:
+    backend: Backend = module.create(options)
+    return backend
 
 
 KINDS: Mapping[str, Kind] = {
     "llama": Kind(
         "engine_intelligence.providers.llama", "local", ("xllamacpp", "openai", "platformdirs"), _make_llama
     ),
-    "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted),
+    "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
 }
 
 
@@ -91,6 +102,13 @@ def make_provider(
 
     Raises `SetupError` for what a person has to put right: options, packages, models, keys.
     """
+    backend = make_backend(kind_name, options, context, where)
+    store = context.store() if KINDS[kind_name].keeps_turns else None
+    return provider_over(backend, provider_id, store=store)
+
+
+def make_backend(kind_name: str, options: Mapping[str, object], context: KindContext, where: str) -> Backend:
+    """What a provider of that kind answers with. Raises like `make_provider`."""
     kind = KINDS[kind_name]
     missing = [package for package in kind.packages if importlib.util.find_spec(package) is None]
     if missing:
@@ -100,7 +118,7 @@ def make_provider(
             f'Install them with: pip install "engine-intelligence[{kind.extra}]"',
         )
     module = importlib.import_module(kind.module)
-    return kind.make(module, provider_id, build(module.Options, options, where), context)
+    return kind.make(module, build(module.Options, options, where), context)
 
 
 def build(struct: type[StructT], values: Mapping[str, object], where: str) -> StructT:

@@ -1,7 +1,7 @@
 """The embedded default: a real language model on this machine, served by llama.cpp and spoken to as an OpenAI interface.
 
-    provider = create("gatekeeper", Options(instructions="..."), store=store, model_path=path)
-    provider.warm()
+    backend = create(Options(instructions="..."), model_path=path)
+    provider = provider_over(backend, "gatekeeper", store=store)
 
 It needs the packages of `pip install 'engine-intelligence[local]'` and the weights, which `engine-intelligence models pull`
 fetches. It sends nothing to another machine: the server listens on loopback, behind a random key, and is asked directly,
@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from engine_intelligence.activity import ActivitySubmission, FinishReason, Usage
-from engine_intelligence.contracts import ActivitySink
-from engine_intelligence.conversation import ConversationStore, Turn
-from engine_intelligence.errors import IntelligenceError, ProviderError, SetupError
+from engine_intelligence.activity import FinishReason, Usage
+from engine_intelligence.conversation import Turn
+from engine_intelligence.errors import ProviderError, SetupError
 from engine_intelligence.providers.llama_server import Endpoint, LlamaServer, LlamaServers
-from engine_intelligence.providers.stream import Finish, Prompt, StreamProvider
-from engine_intelligence.result import Result
+from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.scrubbing import is_encodable
 
 if TYPE_CHECKING:
@@ -92,23 +90,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
 
 
-class LlamaProvider:
-    """An `IntelligenceProvider` over a local model. Made by `create`; it starts nothing until `warm` or its first Activity.
+class LlamaBackend:
+    """A `Backend` over a local model. Made by `create`; it starts nothing until `warm` or its first answer.
 
     It belongs to the thread of one running event loop.
     """
 
-    def __init__(
-        self,
-        provider_id: str,
-        options: Options,
-        *,
-        store: ConversationStore,
-        servers: LlamaServers,
-        model_path: Path,
-    ) -> None:
-        """`store` belongs to the provider, which closes it; `servers` does not, and is only handed its server back."""
-        self._provider = StreamProvider(provider_id, self._answer, store=store, on_close=self._release)
+    def __init__(self, options: Options, *, servers: LlamaServers, model_path: Path) -> None:
+        """`servers` is handed its server back by `close`."""
         self._options = options
         self._servers = servers
         self._server: LlamaServer | None = servers.acquire(
@@ -118,33 +107,17 @@ class LlamaProvider:
         self._client_of: Endpoint | None = None  # a server that crashed comes back at another address
 
     @property
-    def id(self) -> str:
-        """The name of this provider."""
-        return self._provider.id
-
-    @property
     def server(self) -> LlamaServer | None:
-        """The server that it shares with providers of the same model; `None` once it is closed."""
+        """The server that it shares with backends of the same model; `None` once it is closed."""
         return self._server
 
-    def start(self, submission: ActivitySubmission, sink: ActivitySink) -> Result[None, IntelligenceError]:
-        """Begin an Activity. Raises `RuntimeError` outside a running event loop, which refuses the submit."""
-        return self._provider.start(submission, sink)
-
-    def cancel(self, activity_id: str) -> Result[None, IntelligenceError]:
-        """Cancel an Activity. `Cancelled` follows when its connection is closed, which frees its slot."""
-        return self._provider.cancel(activity_id)
-
-    async def close(self) -> None:
-        """Cancel what is running, close the store, and hand the server back, which ends it with its last user."""
-        await self._provider.close()
-
     def warm(self) -> None:
-        """Begin to load the model and return at once. Needs a running event loop. A failure shows in the next Activity."""
+        """Begin to load the model and return at once. Needs a running event loop. A failure shows in the next answer."""
         if self._server is not None:
             self._server.warm()
 
-    async def _answer(self, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
+    async def answer(self, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
+        """The model's answer. Leaving it early closes its connection, which frees its slot."""
         server = self._server
         if server is None:
             raise ProviderError("the local model is closed", reason="unavailable")
@@ -159,6 +132,17 @@ class LlamaProvider:
                         yield part
             except OpenAIError as error:
                 raise await _provider_error(error, server) from None
+
+    async def close(self) -> None:
+        """Hand the server back, which ends it with its last user."""
+        server, self._server = self._server, None
+        client, self._client = self._client, None
+        try:
+            if client is not None:
+                await client.close()
+        finally:
+            if server is not None:
+                await self._servers.release(server)
 
     async def _stream(
         self, client: AsyncOpenAI, messages: Sequence[ChatCompletionMessageParam]
@@ -230,16 +214,6 @@ class LlamaProvider:
                 most = kept - 1
             kept = (least + most + 1) // 2
 
-    async def _release(self) -> None:
-        server, self._server = self._server, None
-        client, self._client = self._client, None
-        try:
-            if client is not None:
-                await client.close()
-        finally:
-            if server is not None:
-                await self._servers.release(server)
-
 
 def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> list[ChatCompletionMessageParam]:
     """What the model is given: the instructions if there are any, the turns, the input, and nothing else (rule P4)."""
@@ -253,18 +227,11 @@ def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> lis
     return messages
 
 
-def create(
-    provider_id: str,
-    options: Options,
-    *,
-    store: ConversationStore,
-    model_path: Path,
-    servers: LlamaServers | None = None,
-) -> LlamaProvider:
-    """A provider over the model in the file `model_path`. Nothing is started or loaded by this.
+def create(options: Options, *, model_path: Path, servers: LlamaServers | None = None) -> LlamaBackend:
+    """A backend over the model in the file `model_path`. Nothing is started or loaded by this.
 
-    `store` belongs to the provider. Providers that are given the same `servers` share a process where model, context and slots
-    are the same. Raises `SetupError`: `missing-package`, `model-missing`, or `model-corrupt` for a file that is no GGUF file.
+    Backends that are given the same `servers` share a process where model, context and slots are the same. Raises
+    `SetupError`: `missing-package`, `model-missing`, or `model-corrupt` for a file that is no GGUF file.
     """
     for package in ("xllamacpp", "openai"):
         if find_spec(package) is None:
@@ -284,9 +251,7 @@ def create(
         raise SetupError(
             "model-corrupt", f"{model_path} is not a GGUF file: fetch or convert the model again."
         )
-    return LlamaProvider(
-        provider_id, options, store=store, servers=servers or LlamaServers(), model_path=model_path
-    )
+    return LlamaBackend(options, servers=servers or LlamaServers(), model_path=model_path)
 
 
 def _hush_sdk() -> None:

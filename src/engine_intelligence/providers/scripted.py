@@ -13,7 +13,7 @@ import msgspec
 from engine_intelligence.activity import ActivitySubmission, FinishReason, Usage
 from engine_intelligence.contracts import ActivitySink
 from engine_intelligence.errors import IntelligenceError, ProviderError
-from engine_intelligence.providers.stream import Prompt, StreamProvider
+from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.result import Ok, Result
 
 
@@ -127,12 +127,25 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ValueError(f"interval_s must be 0 to 60 seconds, not {self.interval_s!r}")
 
 
-def create(provider_id: str, options: Options) -> StreamProvider:
-    """A provider that speaks by the clock of the event loop, as a Host runs it."""
+class ScriptedBackend:
+    """Says the text of its options by the clock of the event loop, as a Host runs it."""
 
-    async def speak(prompt: Prompt) -> AsyncGenerator[str, None]:
-        for number, word in enumerate(options.text.split(" ")):
-            await asyncio.sleep(options.interval_s)
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def warm(self) -> None:
+        """Nothing: the text is there."""
+
+    async def answer(self, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
+        """The text, a word at a time, whatever the prompt."""
+        for number, word in enumerate(self._options.text.split(" ")):
+            await asyncio.sleep(self._options.interval_s)
             yield word if number == 0 else " " + word
 
-    return StreamProvider(provider_id, speak)
+    async def close(self) -> None:
+        """Nothing: it holds nothing."""
+
+
+def create(options: Options) -> ScriptedBackend:
+    """A backend that says the same every time."""
+    return ScriptedBackend(options)

@@ -48,6 +48,8 @@ class Finish(msgspec.Struct, frozen=True):
 
     usage: Usage | None = None
     finish: FinishReason | None = None
+    remote: str | None = None
+    """Kept as `Turn.remote` with the turn, for the next prompt of the session."""
 
 
 Generate: TypeAlias = (
@@ -68,11 +70,12 @@ class StreamProvider:
         *,
         store: ConversationStore | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
+        on_warm: Callable[[], None] | None = None,
     ) -> None:
         """`generate` is called once an Activity.
 
-        `store` and `on_close` belong to the provider: it closes the one, awaits the other. Raises `TypeError` for what
-        cannot be called.
+        `store` and `on_close` belong to the provider: it closes the one, awaits the other. A Host calls `on_warm` when a
+        realm opens a port, ahead of the first Activity; it returns at once. Raises `TypeError` for what cannot be called.
         """
         if not callable(generate):
             raise TypeError(f"generate must be an async generator function, not {type(generate).__name__}")
@@ -80,6 +83,7 @@ class StreamProvider:
         self._generate = generate
         self._store = store
         self._on_close = on_close
+        self._on_warm = on_warm
         self._tasks: dict[str, asyncio.Task[None]] = {}  # also what keeps them from being collected
         self._cancelled: set[str] = set()
 
@@ -87,6 +91,11 @@ class StreamProvider:
     def id(self) -> str:
         """The name of this provider."""
         return self._id
+
+    def warm(self) -> None:
+        """Begin what the first Activity would wait for, and return at once. Needs a running event loop."""
+        if self._on_warm is not None:
+            self._on_warm()
 
     def start(self, submission: ActivitySubmission, sink: ActivitySink) -> Result[None, IntelligenceError]:
         """Begin an Activity. Raises `RuntimeError` outside a running event loop, which refuses the submit."""
@@ -165,9 +174,8 @@ class StreamProvider:
         if store is None:
             sink.complete(output, end.usage, end.finish)
         else:
-            store.append(
-                session, Turn(submission.input, output), lambda: sink.complete(output, end.usage, end.finish)
-            )
+            turn = Turn(submission.input, output, end.remote)
+            store.append(session, turn, lambda: sink.complete(output, end.usage, end.finish))
 
 
 def _checked(stream: Any) -> AsyncGenerator[str | Finish, None]:

@@ -1,0 +1,100 @@
+"""Trying again, in one place for every provider: bounded, with jitter, and only while nothing of an answer was told.
+
+The SDKs of vendors retry by themselves, each in its own way; that is switched off, so that two owners do not multiply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_any,
+    stop_before_delay,
+)
+from tenacity.wait import wait_random_exponential
+
+from engine_intelligence.errors import ProviderError
+from engine_intelligence.providers.backend import Backend
+from engine_intelligence.providers.stream import Finish, Prompt
+
+# Each wait is drawn from zero up to a bound that doubles, so that a crowd of characters that were refused together does not
+# come back together ("full jitter": Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 8.0
+
+_backoff = wait_random_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
+
+
+class _Answer(NamedTuple):
+    """An answer of which text has come."""
+
+    begun: list[str | Finish]
+    rest: AsyncGenerator[str | Finish, None]
+
+
+class Retrying:
+    """A `Backend` that asks another one again where it failed with a `transient` error before its first piece of text.
+
+    A wait that the failure asks for (`retry_after_s`) is kept. One that would end after `within_s` is not begun: then the
+    failure is raised at once, with the wait in it. A cancel ends a wait.
+    """
+
+    def __init__(self, backend: Backend, *, attempts: int, within_s: float) -> None:
+        """`attempts` is how often it is asked in all, 1 or more; `within_s` is how long after the first the last may begin, in
+        seconds.
+        """
+        self._backend = backend
+        self._attempts = attempts
+        self._within_s = within_s
+
+    def warm(self) -> None:
+        """Warm what is asked."""
+        self._backend.warm()
+
+    async def answer(self, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
+        """The first answer that begins. Raises the last failure if none does."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(_is_transient),
+            wait=_wait_s,
+            stop=stop_any(stop_after_attempt(self._attempts), stop_before_delay(self._within_s)),
+            reraise=True,
+        )
+        answer: _Answer = await retrying(self._begun, prompt)
+        async with aclosing(answer.rest):
+            for piece in answer.begun:
+                yield piece
+            async for piece in answer.rest:
+                yield piece
+
+    async def close(self) -> None:
+        """Close what is asked."""
+        await self._backend.close()
+
+    async def _begun(self, prompt: Prompt) -> _Answer:
+        """An answer as far as its first text."""
+        answer = _Answer([], self._backend.answer(prompt))
+        try:
+            async for piece in answer.rest:
+                answer.begun.append(piece)
+                if isinstance(piece, str) and piece:
+                    break
+        except BaseException:
+            await answer.rest.aclose()
+            raise
+        return answer
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, ProviderError) and error.transient
+
+
+def _wait_s(state: RetryCallState) -> float:
+    error = None if state.outcome is None else state.outcome.exception()
+    asked_s = error.retry_after_s if isinstance(error, ProviderError) else None
+    return _backoff(state) if asked_s is None else max(0.0, asked_s)
