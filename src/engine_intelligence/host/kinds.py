@@ -17,8 +17,10 @@ from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.directories import cache_directory, data_directory
+from engine_intelligence.host.keys import Vendor, find_access, refuse_keys_in
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
+from engine_intelligence.providers.vendor import VendorOptions
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -32,8 +34,8 @@ class Kind(NamedTuple):
     extra: str | None
     packages: tuple[str, ...]
     """Those to import, by the names under which they are imported."""
-    make: Callable[[Any, Any, KindContext], Backend]
-    """Makes a backend of the module, the options and what the Host's providers share."""
+    make: Callable[[Any, Any, KindContext, str], Backend]
+    """Makes a backend of the module, the options, what the Host's providers share, and where the options stand."""
     keeps_turns: bool = True
     """Whether the Host keeps its conversations, which a kind without any does not need."""
 
@@ -58,7 +60,7 @@ class KindContext:
         return SqliteConversationStore(data_directory() / "conversations.sqlite3")
 
 
-def _make_llama(module: Any, options: Any, context: KindContext) -> Backend:
+def _make_llama(module: Any, options: Any, context: KindContext, where: str) -> Backend:
     from engine_intelligence.models.cache import ModelCache, resolve_model
 
     backend: Backend = module.create(
@@ -69,9 +71,21 @@ def _make_llama(module: Any, options: Any, context: KindContext) -> Backend:
     return backend
 
 
-def _make_scripted(module: Any, options: Any, context: KindContext) -> Backend:
+def _make_scripted(module: Any, options: Any, context: KindContext, where: str) -> Backend:
     backend: Backend = module.create(options)
     return backend
+
+
+def _make_vendor(vendor: Vendor) -> Callable[[Any, Any, KindContext, str], Backend]:
+    def make(module: Any, options: VendorOptions, context: KindContext, where: str) -> Backend:
+        from engine_intelligence.providers.retries import Retrying
+
+        backend: Backend = module.create(options, find_access(options, vendor, where))
+        deadlines = context.deadlines
+        within_s = min(deadlines.first_text_s, deadlines.activity_s)
+        return Retrying(backend, attempts=options.attempts, within_s=within_s)
+
+    return make
 
 
 KINDS: Mapping[str, Kind] = {
@@ -117,8 +131,9 @@ def make_backend(kind_name: str, options: Mapping[str, object], context: KindCon
             f"The provider {kind_name!r} needs packages that are not installed ({', '.join(missing)}). "
             f'Install them with: pip install "engine-intelligence[{kind.extra}]"',
         )
+    refuse_keys_in(options, where)
     module = importlib.import_module(kind.module)
-    return kind.make(module, build(module.Options, options, where), context)
+    return kind.make(module, build(module.Options, options, where), context, where)
 
 
 def build(struct: type[StructT], values: Mapping[str, object], where: str) -> StructT:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from importlib.util import find_spec
@@ -26,8 +25,8 @@ from engine_intelligence.activity import FinishReason, Usage
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError, SetupError
 from engine_intelligence.providers.llama_server import Endpoint, LlamaServer, LlamaServers
+from engine_intelligence.providers.options import check_number, check_text, check_whole_number
 from engine_intelligence.providers.stream import Finish, Prompt
-from engine_intelligence.scrubbing import is_encodable
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAIError
@@ -65,29 +64,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How many Activities are worked on at a time, 1 to 64. Further ones wait."""
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("context", 64, 2**20),
-            ("slots", 1, 64),
-            ("max_tokens", 1, self.context - 1 if type(self.context) is int else 2**20),
-        ):
-            value: object = getattr(self, name)
-            # `type() is int` rather than isinstance: True would pass for 1.
-            if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
+        check_whole_number("context", self.context, least=64, most=2**20)
+        check_whole_number("slots", self.slots, least=1, most=64)
+        check_whole_number("max_tokens", self.max_tokens, least=1, most=self.context - 1)
         seed: object = self.seed
         if seed is not None and (type(seed) is not int or not 0 <= seed <= MAX_SEED):
             raise ValueError(f"seed must be a whole number from 0 to {MAX_SEED}, or absent, not {seed!r}")
-        temperature: object = self.temperature
-        if type(temperature) not in (int, float) or not (
-            math.isfinite(self.temperature) and 0 <= self.temperature <= 2
-        ):
-            raise ValueError(f"temperature must be a number from 0.0 to 2.0, not {temperature!r}")
+        check_number("temperature", self.temperature, least=0.0, most=2.0)
         if not self.model:
             raise ValueError(f"model must be a name or a path, not {self.model!r}")
-        if not is_encodable(self.instructions):
-            raise ValueError(
-                "instructions must be text that UTF-8 can encode, not text with a lone surrogate"
-            )
+        check_text("instructions", self.instructions)
 
 
 class LlamaBackend:

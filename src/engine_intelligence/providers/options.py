@@ -1,0 +1,43 @@
+"""Checks that the options of providers have in common. Each raises `ValueError` that names the field and the value."""
+
+from __future__ import annotations
+
+import math
+from urllib.parse import urlsplit
+
+from engine_intelligence.scrubbing import is_encodable
+
+
+def check_whole_number(name: str, value: object, *, least: int, most: int) -> None:
+    """Refuse what is no whole number from `least` to `most`; a bool is none."""
+    # `type() is int` rather than isinstance: True would pass for 1.
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
+
+
+def check_number(name: str, value: float, *, least: float, most: float) -> None:
+    """Refuse what is no finite number from `least` to `most`."""
+    is_number = type(value) in (int, float)  # a bool is a number to isinstance
+    if not is_number or not math.isfinite(value) or not least <= value <= most:
+        raise ValueError(f"{name} must be a number from {least} to {most}, not {value!r}")
+
+
+def check_text(name: str, value: str) -> None:
+    """Refuse text that UTF-8 cannot encode."""
+    if not is_encodable(value):
+        raise ValueError(f"{name} must be text that UTF-8 can encode, not text with a lone surrogate")
+
+
+def check_address(name: str, value: str) -> None:
+    """Refuse what is no address of a service, and one that holds a password, without saying it."""
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        raise ValueError(f"{name} must be an address such as https://host/v1") from None
+    if not usable or parts.query or parts.fragment:
+        raise ValueError(f"{name} must be an address such as https://host/v1, without ? and #")
+    if "@" in parts.netloc:
+        raise ValueError(
+            f"{name} must not hold a name or password: say where the key is with key = {{ ... }}"
+        )
