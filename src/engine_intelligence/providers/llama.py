@@ -138,7 +138,7 @@ class LlamaBackend:
             "seed": options.seed,
             # The server sees that a connection was closed only when it writes to it. So let it write while it still reads the
             # prompt: then a cancel frees the slot at the next step, and not when all is read.
-            "extra_body": {"return_progress": True},
+            "return_progress": True,
         }
 
     async def _fitting(self, client: AsyncOpenAI, prompt: Prompt) -> list[dict[str, str]]:

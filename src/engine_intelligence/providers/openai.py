@@ -20,7 +20,7 @@ from engine_intelligence.errors import ProviderError, SetupError
 from engine_intelligence.providers.failures import failures_of
 from engine_intelligence.providers.openai_chat import chat_answer, chat_messages
 from engine_intelligence.providers.openai_client import Connection, is_vendor, narrowed
-from engine_intelligence.providers.openai_responses import responses_answer
+from engine_intelligence.providers.openai_responses import input_messages, responses_answer
 from engine_intelligence.providers.options import check_whole_number
 from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.providers.vendor import Access, VendorOptions
@@ -123,7 +123,7 @@ class OpenAIBackend:
     async def _chosen_model(self, client: AsyncOpenAI) -> str:
         async with self._asking:
             if self._model is None:
-                models = narrowed(await client.models.list(), _Models, self._service).data
+                models = narrowed(await client.get("/models", cast_to=object), _Models, self._service).data
                 if not models:
                     raise ProviderError(
                         f"{self._service} has no model: load one, or name it in the options",
@@ -153,7 +153,7 @@ class OpenAIBackend:
         request = self._request(model)
         remote = self._remote(prompt)
         if remote is not None:
-            new = {"input": chat_messages("", (), prompt.input), "previous_response_id": remote}
+            new = {"input": input_messages((), prompt.input), "previous_response_id": remote}
             begun = False
             try:
                 async with aclosing(responses_answer(client, {**request, **new}, self._service)) as pieces:
@@ -167,7 +167,7 @@ class OpenAIBackend:
         turns = latest_turns(prompt.history, self._options.history_tokens)
         if remote is not None and not turns:
             raise ProviderError(f"{self._service} has forgotten this conversation", reason="session-lost")
-        whole = {"input": chat_messages("", turns, prompt.input)}
+        whole = {"input": input_messages(turns, prompt.input)}
         async with aclosing(responses_answer(client, {**request, **whole}, self._service)) as pieces:
             async for piece in pieces:
                 yield piece

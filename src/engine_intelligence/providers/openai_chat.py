@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,13 +12,11 @@ from engine_intelligence.activity import FinishReason, Usage
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import cut_off, declined, unreadable
-from engine_intelligence.providers.openai_client import check_is_stream, narrowed
+from engine_intelligence.providers.openai_client import events_of, narrowed
 from engine_intelligence.providers.stream import Finish
-from engine_intelligence.providers.vendor import until_end
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, AsyncStream
-    from openai.types.chat import ChatCompletionChunk
+    from openai import AsyncOpenAI
 
 # What an answer that the server gave up ends with: vLLM's and DeepSeek's words, and OpenRouter's.
 _FAILURES = ("abort", "error", "insufficient_system_resource")
@@ -57,24 +55,17 @@ def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> lis
 
 
 async def chat_answer(
-    client: AsyncOpenAI, request: Mapping[str, Any], service: str
+    client: AsyncOpenAI, request: Mapping[str, object], service: str
 ) -> AsyncGenerator[str | Finish, None]:
     """The text of an answer as it comes, and at its end a `Finish`. Leaving it early closes the connection at once.
 
     `request` is the rest of what is sent; what of it is `None` is left off. Raises what the SDK raises, and `ProviderError`.
     """
-    completions: Any = (
-        client.chat.completions
-    )  # untyped: which parameters a server takes is known when it is configured
-    stream: AsyncStream[ChatCompletionChunk] = await completions.create(
-        **{name: value for name, value in request.items() if value is not None},
-        stream=True,
-        stream_options={"include_usage": True},
-    )
+    body = {**request, "stream": True, "stream_options": {"include_usage": True}}
     ending: str | None = None
     usage: Usage | None = None
-    async with stream, aclosing(until_end(stream, lambda: ending is not None)) as chunks:
-        check_is_stream(stream.response, service)
+    stream = events_of(client, "/chat/completions", body, service, lambda: ending is not None)
+    async with aclosing(stream) as chunks:
         async for each in chunks:
             chunk = narrowed(each, _Chunk, service)
             if chunk.choices is None and chunk.usage is None:
@@ -103,7 +94,7 @@ def _finish(ending: str | None, service: str) -> FinishReason | None:
         case None:
             raise cut_off(service)
         case "stop" | "length":
-            return cast("FinishReason", ending)
+            return ending
         case "content_filter":
             raise declined(service)
         case "tool_calls" | "function_call":

@@ -1,8 +1,10 @@
-"""The OpenAI SDK as a backend uses it: one client, made off the event loop when it is needed, and what it reads narrowed."""
+"""The OpenAI SDK as a backend uses it: one client, made off the event loop when it is needed, and its streams."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -10,10 +12,9 @@ import msgspec
 
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import unreadable
-from engine_intelligence.providers.vendor import Access, http_client, hush
+from engine_intelligence.providers.vendor import Access, http_client, hush, until_end
 
 if TYPE_CHECKING:
-    import httpx2
     from openai import AsyncOpenAI
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -74,24 +75,41 @@ def _make_client(access: Access) -> AsyncOpenAI:
     if not is_vendor(access.base_url):
         # The SDK found them in the environment. They are for the vendor.
         client.organization = client.project = None
-    _ = (
-        client.chat.completions,
-        client.responses,
-        client.models,
-    )  # each is imported when it is first looked at
     return client
 
 
+async def events_of(
+    client: AsyncOpenAI, path: str, body: Mapping[str, object], service: str, has_ended: Callable[[], bool]
+) -> AsyncGenerator[object, None]:
+    """The events that `path` answers `body` with, each as soon as it is there; what of the body is `None` is left off.
+
+    Once `has_ended()` says so, only what follows at once. Leaving it early closes the connection. Raises what the SDK raises,
+    and `ProviderError` for what is no stream.
+    """
+    import openai
+
+    # As plain data: the first time that the SDK makes its own types of a response, it holds the event loop for half a second.
+    stream = await client.post(
+        path,
+        cast_to=object,
+        body={name: value for name, value in body.items() if value is not None},
+        stream=True,
+        stream_cls=openai.AsyncStream[object],
+    )
+    async with stream, aclosing(until_end(stream, has_ended)) as events:
+        # Some servers, and what is before them, answer with a page or a document of status 200.
+        content_type = stream.response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type in ("text/html", "application/json"):
+            raise ProviderError(
+                f"{service} answered with {content_type}, not with a stream", reason="protocol"
+            )
+        async for event in events:
+            yield event
+
+
 def narrowed(value: object, struct: type[StructT], service: str) -> StructT:
-    """What the SDK made of an answer, which it does not check. Raises `ProviderError` if it is no `struct`."""
+    """A `struct` of an answer's data. Raises `ProviderError` if it is none."""
     try:
-        return msgspec.convert(value, struct, from_attributes=True)
+        return msgspec.convert(value, struct)
     except (msgspec.ValidationError, RecursionError):
         raise unreadable(service) from None
-
-
-def check_is_stream(response: httpx2.Response, service: str) -> None:
-    """Raise `ProviderError` for a page or a document, which some servers and what is before them send with status 200."""
-    content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type in ("text/html", "application/json"):
-        raise ProviderError(f"{service} answered with {content_type}, not with a stream", reason="protocol")

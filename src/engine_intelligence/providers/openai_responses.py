@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from engine_intelligence.activity import Usage
+from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import cut_off, declined, status_failure, unreadable
-from engine_intelligence.providers.openai_client import check_is_stream, narrowed
+from engine_intelligence.providers.openai_chat import chat_messages
+from engine_intelligence.providers.openai_client import events_of, narrowed
 from engine_intelligence.providers.stream import Finish
-from engine_intelligence.providers.vendor import until_end
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, AsyncStream
-    from openai.types.responses import ResponseStreamEvent
+    from openai import AsyncOpenAI
 
 
 class _Tokens(msgspec.Struct):
@@ -42,43 +42,42 @@ class _Response(msgspec.Struct):
 
 class _Event(msgspec.Struct):
     type: str
-    response: _Response | None = None
-    code: str | int | None = None
 
 
 class _Text(msgspec.Struct):
     delta: str
 
 
+class _End(msgspec.Struct):
+    type: str
+    response: _Response | None = None
+    code: str | int | None = None
+
+
+def input_messages(history: Sequence[Turn], input: str) -> list[dict[str, str]]:
+    """The conversation as this interface takes it. llama.cpp insists on the type, which the vendor lets one leave off."""
+    return [{"type": "message", **message} for message in chat_messages("", history, input)]
+
+
 async def responses_answer(
-    client: AsyncOpenAI, request: Mapping[str, Any], service: str
+    client: AsyncOpenAI, request: Mapping[str, object], service: str
 ) -> AsyncGenerator[str | Finish, None]:
     """The text of an answer as it comes, and at its end a `Finish`; its `remote` is the id of a response that is stored.
 
     Leaving it early closes the connection at once. `request` is the rest of what is sent; what of it is `None` is left off.
     Raises what the SDK raises, and `ProviderError`.
     """
-    responses: Any = (
-        client.responses
-    )  # untyped: which parameters a server takes is known when it is configured
-    stream: AsyncStream[ResponseStreamEvent] = await responses.create(
-        **{name: value for name, value in request.items() if value is not None}, stream=True
-    )
     finish: Finish | None = None
-    async with stream, aclosing(until_end(stream, lambda: finish is not None)) as events:
-        check_is_stream(stream.response, service)
+    stream = events_of(client, "/responses", {**request, "stream": True}, service, lambda: finish is not None)
+    async with aclosing(stream) as events:
         async for event in events:
-            match getattr(event, "type", None):
+            match narrowed(event, _Event, service).type:
                 case "response.output_text.delta":
                     yield narrowed(event, _Text, service).delta
                 case "response.refusal.delta" | "response.refusal.done":
                     raise declined(service)
                 case "response.completed" | "response.incomplete" | "response.failed" | "error":
-                    finish = finish or _finish(
-                        narrowed(event, _Event, service), service, bool(request["store"])
-                    )
-                case None:
-                    raise unreadable(service)
+                    finish = finish or _finish(narrowed(event, _End, service), service, request)
                 case _:  # the parts that text comes in, and what a model thinks
                     pass
     if finish is None:
@@ -86,7 +85,7 @@ async def responses_answer(
     yield finish
 
 
-def _finish(event: _Event, service: str, is_stored: bool) -> Finish:
+def _finish(event: _End, service: str, request: Mapping[str, object]) -> Finish:
     """The end of an answer. Raises `ProviderError` for one that is none."""
     if event.type == "error":
         raise status_failure(service, None, {"code": event.code})
@@ -98,9 +97,11 @@ def _finish(event: _Event, service: str, is_stored: bool) -> Finish:
     usage, tokens = None, response.usage
     if tokens is not None and tokens.input_tokens is not None and tokens.output_tokens is not None:
         usage = Usage(tokens.input_tokens, tokens.output_tokens)
-    remote = response.id if is_stored else None
+    remote = response.id if request.get("store") is True else None
     if event.type == "response.completed":
-        return Finish(usage, "stop", remote)
+        # llama.cpp says so of an answer too that its bound has cut off.
+        is_cut = usage is not None and usage.output_tokens == request.get("max_output_tokens")
+        return Finish(usage, "length" if is_cut else "stop", remote)
     match response.incomplete_details and response.incomplete_details.reason:
         case "max_output_tokens":
             return Finish(usage, "length", remote)
