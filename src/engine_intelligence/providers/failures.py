@@ -111,6 +111,8 @@ def vendor_failure(error: Exception, sdk: ModuleType, service: str) -> ProviderE
             return unreadable(service)
         case sdk.APIStatusError(status_code=status, response=response, body=body):
             return status_failure(service, status, body, response.headers)
+        case sdk.APIConnectionError() if isinstance(error.__cause__, httpx2.DecodingError):
+            return unreadable(service)
         case sdk.APIConnectionError() | httpx2.TransportError() | httpx2.StreamError():
             return ProviderError(
                 f"the connection to {service} could not be made or broke", reason="network", transient=True

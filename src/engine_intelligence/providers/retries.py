@@ -41,7 +41,7 @@ class _Answer(NamedTuple):
 class Retrying:
     """A `Backend` that asks another one again where it failed with a `transient` error before its first piece of text.
 
-    A wait that the failure asks for (`retry_after_s`) is kept. One that would end after `within_s` is not begun: then the
+    A wait that the failure asks for (`retry_after_s`) is kept, and up to half a second more. One that would end after `within_s` is not begun: then the
     failure is raised at once, with the wait in it. A cancel ends a wait.
     """
 
@@ -97,4 +97,5 @@ def _is_transient(error: BaseException) -> bool:
 def _wait_s(state: RetryCallState) -> float:
     error = None if state.outcome is None else state.outcome.exception()
     asked_s = error.retry_after_s if isinstance(error, ProviderError) else None
-    return _backoff(state) if asked_s is None else max(0.0, asked_s)
+    # Those who are told the same wait are not to come back together either.
+    return _backoff(state) if asked_s is None else max(0.0, asked_s) + min(FIRST_WAIT_S, _backoff(state))
