@@ -178,9 +178,7 @@ def declined(service: str) -> ProviderError:
 
 def cut_off(service: str) -> ProviderError:
     """The failure of an answer that stopped without saying that this was its end."""
-    return ProviderError(
-        f"{service} stopped before the end of its answer", reason="truncated", transient=True
-    )
+    return ProviderError(f"{service} stopped before the end of its answer", reason="truncated")
 
 
 def _of_status(status: int) -> Meaning:
