@@ -90,6 +90,8 @@ class Service:
     answers: list[Answer]
     asked: list[Asked] = field(default_factory=list[Asked])
     connections: int = 0
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a request."""
 
     @property
     def bodies(self) -> list[Any]:
@@ -108,6 +110,7 @@ async def answering(*answers: Answer) -> AsyncGenerator[Service]:
         try:
             while (asked := await _request(begun, reader, writer)) is not None:
                 service.asked.append(asked)
+                service.arrived.set()
                 answer = asyncio.ensure_future(service.answers.pop(0)(asked))
                 more = asyncio.ensure_future(reader.read(1))  # of the next request, or of nothing: the end
                 more.add_done_callback(lambda done, asked=asked: _note_end(done, asked))

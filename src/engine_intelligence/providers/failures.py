@@ -119,7 +119,7 @@ def vendor_failure(error: Exception, sdk: ModuleType, service: str) -> ProviderE
             )
         case sdk.APIError(body=body):  # an error event in the middle of a stream
             return status_failure(service, None, body)
-        case httpx2.HTTPError() | json.JSONDecodeError() | UnicodeDecodeError():
+        case httpx2.HTTPError() | json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
             return unreadable(service)
         case _ if type(error).__module__.partition(".")[0] in (sdk.__name__, "pydantic", "pydantic_core"):
             return unreadable(service)
