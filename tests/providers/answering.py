@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 PATIENCE_S = 60.0  # only a test that fails waits for it
@@ -113,7 +114,7 @@ async def answering(*answers: Answer) -> AsyncGenerator[Service]:
                 service.arrived.set()
                 answer = asyncio.ensure_future(service.answers.pop(0)(asked))
                 more = asyncio.ensure_future(reader.read(1))  # of the next request, or of nothing: the end
-                more.add_done_callback(lambda done, asked=asked: _note_end(done, asked))
+                more.add_done_callback(partial(_note_end, asked))
                 await answer
                 begun = await more
         except ConnectionError:
@@ -138,7 +139,7 @@ async def answering(*answers: Answer) -> AsyncGenerator[Service]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _note_end(more: asyncio.Future[bytes], asked: Asked) -> None:
+def _note_end(asked: Asked, more: asyncio.Future[bytes]) -> None:
     if more.cancelled() or more.exception() or not more.result():
         asked.gone.set()
 

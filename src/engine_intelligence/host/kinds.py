@@ -96,7 +96,7 @@ KINDS: Mapping[str, Kind] = {
         "engine_intelligence.providers.openai",
         "openai",
         ("openai", "tenacity", "platformdirs"),
-        _make_vendor(Vendor("OpenAI", "OPENAI_API_KEY", "OPENAI_BASE_URL")),
+        _make_vendor(Vendor("OpenAI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "api.openai.com")),
     ),
     "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
 }

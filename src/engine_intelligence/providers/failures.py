@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -166,9 +167,11 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
                 return max(0.0, wait_s)
     try:
         until = email.utils.parsedate_to_datetime(headers["retry-after"])
-    except (KeyError, ValueError):
+        if until.tzinfo is None:
+            until = until.replace(tzinfo=UTC)  # "-0000" says that much (RFC 5322, section 3.3)
+        return max(0.0, until.timestamp() - time.time())
+    except (KeyError, ValueError, OverflowError):
         return None
-    return max(0.0, until.timestamp() - time.time())
 
 
 def declined(service: str) -> ProviderError:

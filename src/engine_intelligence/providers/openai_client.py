@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import unreadable
-from engine_intelligence.providers.vendor import Access, http_client, hush, until_end
+from engine_intelligence.providers.vendor import Access, http_client, hush, is_at, until_end
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -22,8 +21,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 def is_vendor(base_url: str | None) -> bool:
     """Whether that is an address of OpenAI itself, of which there is one in each region, or none and so the vendor's."""
-    host = "api.openai.com" if base_url is None else urlsplit(base_url).hostname or ""
-    return host == "api.openai.com" or host.endswith(".api.openai.com")
+    return base_url is None or is_at(base_url, "api.openai.com")
 
 
 class Connection:

@@ -121,6 +121,11 @@ def is_loopback(address: str) -> bool:
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
 
 
+def is_at(address: str, host: str) -> bool:
+    """Whether `address` is at `host` or below it."""
+    return bool(host) and f".{urlsplit(address).hostname or ''}".endswith(f".{host}")
+
+
 def hush(*loggers: str) -> None:
     """Keep SDKs from logging request bodies, which they do at DEBUG, unless a logger was set to that by name (rule E2)."""
     for name in loggers:
