@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine_intelligence.errors import SetupError
-from engine_intelligence.providers.vendor import Access, KeySource, VendorOptions, is_loopback
+from engine_intelligence.providers.options import check_address
+from engine_intelligence.providers.vendor import Access, KeySource, VendorOptions, is_at, is_loopback
 
 # What servers on one's own machine are given that want no key; the SDKs insist on one.
 NO_KEY = "none"
@@ -24,11 +25,12 @@ _KEY_NAMES = ("key", "api_key", "apikey", "api-key", "token", "auth_token", "sec
 
 
 class Vendor(NamedTuple):
-    """How a person calls a vendor, and the environment variables that its own SDK reads."""
+    """How a person calls a vendor, the environment variables that its own SDK reads, and the host that it is at."""
 
     name: str
     key_variable: str
     url_variable: str
+    host: str = ""
 
 
 def refuse_keys_in(options: Mapping[str, object], where: str) -> None:
@@ -45,13 +47,15 @@ def refuse_keys_in(options: Mapping[str, object], where: str) -> None:
 def find_access(options: VendorOptions, vendor: Vendor, where: str) -> Access:
     """The key and the address for a provider of `vendor`.
 
-    Raises `SetupError` with reason `missing-key` or `bad-key`. The vendor's own variable holds a key for the vendor, so that
-    it is sent to another host only if the configuration names it, or if the address is a variable of the vendor's too.
+    Raises `SetupError` with reason `missing-key`, `bad-key`, or `config-invalid` for an address that is none. The vendor's
+    own variable holds a key for the vendor, so that it is sent to another host only if the configuration names it, or if the
+    address is a variable of the vendor's too.
     """
-    base_url = options.base_url or os.environ.get(vendor.url_variable) or None
+    base_url = options.base_url or _address(vendor.url_variable, where)
     if options.key is not None:
         return Access(_checked(_read(options.key, where), where), base_url)
-    may_know = options.base_url is None or is_loopback(options.base_url)
+    address = options.base_url
+    may_know = address is None or is_loopback(address) or is_at(address, vendor.host)
     key = os.environ.get(vendor.key_variable, "").strip() if may_know else ""
     if key:
         return Access(_checked(key, where), base_url)
@@ -62,6 +66,17 @@ def find_access(options: VendorOptions, vendor: Vendor, where: str) -> Access:
         f"{where}: {vendor.name} needs a key: set the environment variable {vendor.key_variable} where the Host is started, "
         f"or say where it is: {PLACES}.",
     )
+
+
+def _address(variable: str, where: str) -> str | None:
+    address = os.environ.get(variable, "").strip()
+    if not address:
+        return None
+    try:
+        check_address(variable, address)
+    except ValueError as error:
+        raise SetupError("config-invalid", f"{where}: the environment variable {error}.") from None
+    return address
 
 
 def _read(source: KeySource, where: str) -> str:
