@@ -5,24 +5,26 @@ Nothing of a kind is loaded before that.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
+from engine_intelligence.host.building import build, did_you_mean, listed, starting_at
 from engine_intelligence.host.directories import cache_directory, data_directory
 from engine_intelligence.host.keys import Vendor, find_access, refuse_keys_in
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
 from engine_intelligence.providers.vendor import VendorOptions
 
-StructT = TypeVar("StructT", bound=msgspec.Struct)
+# A page of instructions is a few thousand characters; a file beyond this is a wrong one.
+MAX_INSTRUCTIONS_BYTES = 1 << 20
 
 
 class Kind(NamedTuple):
@@ -43,8 +45,10 @@ class Kind(NamedTuple):
 class KindContext:
     """What providers of one Host share, and what they are told of it."""
 
-    def __init__(self, deadlines: Deadlines) -> None:
+    def __init__(self, deadlines: Deadlines, folder: Path | None = None) -> None:
+        """`folder` is where relative paths begin: the directory of a `host.toml`; by default the working directory."""
         self.deadlines = deadlines
+        self.folder = folder
         self._shared: dict[str, Any] = {}
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -76,16 +80,22 @@ def _make_scripted(module: Any, options: Any, context: KindContext, where: str) 
     return backend
 
 
-def _make_vendor(vendor: Vendor) -> Callable[[Any, Any, KindContext, str], Backend]:
-    def make(module: Any, options: VendorOptions, context: KindContext, where: str) -> Backend:
+class VendorMaker(NamedTuple):
+    """Makes backends of the kind of one vendor: with the key that a Host found, and trying again."""
+
+    vendor: Vendor
+
+    def __call__(self, module: Any, options: VendorOptions, context: KindContext, where: str) -> Backend:
         from engine_intelligence.providers.retries import Retrying
 
-        backend: Backend = module.create(options, find_access(options, vendor, where))
+        backend: Backend = module.create(options, find_access(options, self.vendor, where))
         deadlines = context.deadlines
         within_s = min(deadlines.first_text_s, deadlines.activity_s)
         return Retrying(backend, attempts=options.attempts, within_s=within_s)
 
-    return make
+
+def _make_vendor(vendor: Vendor) -> VendorMaker:
+    return VendorMaker(vendor)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -105,7 +115,7 @@ def check_kind(name: str, where: str = "") -> None:
         raise SetupError(
             "unknown-provider-kind",
             f"{where}There is no kind of provider named {name!r}{did_you_mean(name, KINDS)}. "
-            f'The kinds are {_listed(KINDS)}; for one of your own, name a factory: "package.module:function".',
+            f'The kinds are {listed(KINDS)}; for one of your own, name a factory: "package.module:function".',
         )
 
 
@@ -123,6 +133,14 @@ def make_provider(
 
 def make_backend(kind_name: str, options: Mapping[str, object], context: KindContext, where: str) -> Backend:
     """What a provider of that kind answers with. Raises like `make_provider`."""
+    check_packages(kind_name)
+    kind = KINDS[kind_name]
+    made = read_options(kind_name, options, context.folder, where)
+    return kind.make(importlib.import_module(kind.module), made, context, where)
+
+
+def check_packages(kind_name: str) -> None:
+    """Raise `SetupError` if a package that this kind needs is not installed."""
     kind = KINDS[kind_name]
     missing = [package for package in kind.packages if importlib.util.find_spec(package) is None]
     if missing:
@@ -131,37 +149,42 @@ def make_backend(kind_name: str, options: Mapping[str, object], context: KindCon
             f"The provider {kind_name!r} needs packages that are not installed ({', '.join(missing)}). "
             f'Install them with: pip install "engine-intelligence[{kind.extra}]"',
         )
+
+
+def options_type(kind_name: str) -> type[msgspec.Struct]:
+    """The struct of a kind's options. No SDK is imported for it."""
+    struct: type[msgspec.Struct] = importlib.import_module(KINDS[kind_name].module).Options
+    return struct
+
+
+def read_options(
+    kind_name: str, options: Mapping[str, object], folder: Path | None, where: str
+) -> msgspec.Struct:
+    """The options of a provider of that kind. Relative paths in them begin at `folder`. Raises `SetupError`."""
     refuse_keys_in(options, where)
-    module = importlib.import_module(kind.module)
-    return kind.make(module, build(module.Options, options, where), context, where)
-
-
-def build(struct: type[StructT], values: Mapping[str, object], where: str) -> StructT:
-    """A struct from a table of a configuration.
-
-    Raises `SetupError` naming the key that is unknown or has a bad value.
-    """
-    names = struct.__struct_fields__
-    for key in values:
-        if key not in names:
+    struct, values = options_type(kind_name), dict(options)
+    if "instructions" in struct.__struct_fields__ and "instructions_file" in values:
+        if "instructions" in values:
             raise SetupError(
-                "config-invalid",
-                f"{where}: there is no key {key!r}{did_you_mean(key, names)}. The keys are {_listed(names)}.",
+                "config-invalid", f"{where}: say either instructions or instructions_file, not both."
             )
-    encoded = dict(zip(names, struct.__struct_encode_fields__, strict=True))
+        values["instructions"] = _read_instructions(values.pop("instructions_file"), folder, where)
+    return build(struct, values, where, folder)
+
+
+def _read_instructions(path: object, folder: Path | None, where: str) -> str:
+    if not isinstance(path, str):
+        raise SetupError("config-invalid", f"{where}: instructions_file must be the path of a text file.")
+    file = Path(starting_at(folder, path))
     try:
-        return msgspec.convert({encoded[key]: value for key, value in values.items()}, struct, strict=True)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        for name, wire_name in encoded.items():
-            text = text.replace(f"$.{wire_name}", name)
-        raise SetupError("config-invalid", f"{where}: {text}.") from None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+        with file.open("rb") as stream:
+            content = stream.read(MAX_INSTRUCTIONS_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise SetupError(
+            "config-invalid",
+            f"{where}: the file of instructions_file, {file}, cannot be read ({type(error).__name__}).",
+        ) from None
+    if len(content) > MAX_INSTRUCTIONS_BYTES:
+        raise SetupError("config-invalid", f"{where}: the file of instructions_file, {file}, is over 1 MiB.")
+    return text.strip()
