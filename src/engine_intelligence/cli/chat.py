@@ -63,8 +63,8 @@ def chat(
             | parse_options(option or []),
             defaults={},
         )
-        if speaker.local_model is not None:
-            ensure_model(speaker.local_model, Console(stderr=True))
+        if (local_model := speaker.local_model()) is not None:
+            ensure_model(local_model, Console(stderr=True))
         save = None if session is None else SaveFile(session)
         loaded = None if save is None else save.load(speaker.provider_id)
         dialogue = Dialogue(

@@ -63,6 +63,8 @@ class Answer:
     outcome: str | None = None
     """`completed`, `cancelled` or `failed: ...`, in words; `None` while it runs."""
     failed: bool = False
+    failure: IntelligenceFailure | None = None
+    """In which way it failed, if it did by itself and not with its service."""
 
     @property
     def time_to_first_text_s(self) -> float | None:
@@ -202,7 +204,7 @@ class Dialogue:
                 answer.outcome = "cancelled"
                 self.notice = "Interrupted. What was said does not count."
             case Failed(error=error):
-                answer.failed = True
+                answer.failed, answer.failure = True, error
                 answer.outcome = f"failed: {describe(error)}"
                 self._refused(error)
             case _:

@@ -19,13 +19,21 @@ from rich.progress import (
 )
 
 from engine_intelligence.errors import SetupError
+from engine_intelligence.host.building import listed
+from engine_intelligence.host.config import plan_host
 from engine_intelligence.host.directories import cache_directory, data_directory
-from engine_intelligence.host.kinds import KINDS
+from engine_intelligence.host.kinds import KINDS, options_type
+from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.models.cache import ModelCache
+from engine_intelligence.protocol.bootstrap import FileSource
 from engine_intelligence.realm.connection import HostConnection
 from engine_intelligence.realm.spawning import spawn_host
+from engine_intelligence.scrubbing import presentable
 
 DEFAULT_MODEL = "smollm2-135m"
+
+FLAGS = ("model", "instructions", "seed", "temperature", "max_tokens")
+"""The options of a provider that commands have flags for."""
 
 
 class Speaker(NamedTuple):
@@ -36,12 +44,21 @@ class Speaker(NamedTuple):
     options: Mapping[str, object] | None
     """`None` where the source says all of it: a TOML file, a factory."""
 
-    @property
     def local_model(self) -> str | None:
-        """The model that has to be on this machine first, if this command line can know."""
-        if self.source != "llama" or self.options is None:
+        """The model that has to be on this machine first, if this command line can know.
+
+        Raises `SetupError` for a TOML file that is wrong.
+        """
+        kind, options = self.source, self.options
+        if isinstance(kind, Path):
+            plan = plan_host(FileSource(str(kind)), IntelligenceLimits(), Deadlines())
+            character = plan.providers.get(self.provider_id)
+            if character is None or character.entry is None or character.entry.kind is None:
+                return None
+            kind, options = character.entry.kind, character.entry.options
+        if kind != "llama" or options is None:
             return None
-        model = self.options.get("model", DEFAULT_MODEL)
+        model = options.get("model", DEFAULT_MODEL)
         return model if isinstance(model, str) else None
 
 
@@ -66,22 +83,54 @@ def choose_speaker(
         if character is None:
             raise ValueError(f"Say which of the providers of {source} to speak to, with --character NAME.")
         return Speaker(provider if host_file is None else host_file, character, None)
+    _check_flags(provider, options)
     return Speaker(provider, character or provider, {**defaults.get(provider, {}), **options})
 
 
+def _check_flags(kind: str, options: Mapping[str, object]) -> None:
+    """Raise `ValueError` for a flag of the command line that this kind has no option for. The Host judges all else."""
+    if kind not in KINDS:
+        return
+    known = options_type(kind).__struct_fields__
+    for name in FLAGS:
+        if name in options and name not in known:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"The provider {kind!r} has no option {name}, so leave out {flag}. Its options are {listed(known)}; "
+                "those that have no flag of their own are given as --option KEY=VALUE."
+            )
+
+
 def parse_options(pairs: Sequence[str]) -> dict[str, object]:
-    """`["interval_s=0.1", "text=Hello"]` as options: a value is JSON where it can be, else text. Raises `ValueError`."""
+    """`["interval_s=0.1", "key.env=MY_KEY"]` as options: a value is JSON where it can be, else text; a dot goes into a table.
+
+    Raises `ValueError`.
+    """
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise ValueError(f"--option {pair!r} is not KEY=VALUE, such as --option max_tokens=40.")
+        *tables, last = name.split(".")
+        if not equals or not last or not all(tables):
+            raise ValueError(
+                f"--option {_name_only(pair)} is not KEY=VALUE, such as --option max_tokens=40 or --option key.env=MY_KEY."
+            )
         try:
             value: Any = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        options[name] = value
+        table: Any = options
+        for step in tables:
+            table = table.setdefault(step, {})
+            if not isinstance(table, dict):
+                raise ValueError(f"--option {name}: {step} has a value already, so it is no table.")
+        table[last] = value
     return options
+
+
+def _name_only(pair: str) -> str:
+    """What was given, up to its value, which may be a key."""
+    name, equals, _ = pair.partition("=")
+    return presentable(repr(f"{name}=..." if equals else name))
 
 
 def model_cache() -> ModelCache:

@@ -111,7 +111,7 @@ def _prepared(hint: Any, value: object, where: str, folder: Path | None) -> obje
         table = cast("dict[str, object]", value)
         for struct in _nested_structs(hint):
             return build(struct, table, where, folder)
-    if isinstance(value, str) and folder is not None and _is_path(hint, value):
+    if isinstance(value, str) and value and folder is not None and _is_path(hint, value):
         return starting_at(folder, value)
     return value
 

@@ -23,8 +23,9 @@ from engine_intelligence.protocol.framing import check_frame_bound
 
 
 class HostTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The tables of a `host.toml`. A field that holds a struct is read, checked, and told to editors, by being here."""
+    """What a Host offers: its characters, and the bounds that hold for all of them."""
 
+    # A table is read, checked and told to editors by being a field here that holds a struct.
     limits: IntelligenceLimits | None = None
     """How much a provider may hold: for each that has no limits of its own."""
     deadlines: Deadlines | None = None
@@ -36,6 +37,7 @@ class HostTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ProviderTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may stand in the table of each provider beside the options of its kind."""
 
+    # As in `HostTables`.
     limits: IntelligenceLimits | None = None
     """How much this provider may hold, instead of the Host's limits."""
 

@@ -89,8 +89,8 @@ def _refuse_key(name: str, value: object, where: str, path: tuple[str, ...]) -> 
         if name == "env" and not _VARIABLE.fullmatch(value):
             raise SetupError(
                 "key-in-configuration",
-                f"{_place(where, path)}: env holds no name of an environment variable. If it is a key itself: set a variable to "
-                'it where the Host is started, and say the name of that, such as env = "GATEKEEPER_KEY".',
+                f"{_place(where, path)}: env holds no name of an environment variable. If it is a key itself: set a variable "
+                'to it where the Host is started, and say the name of that, such as env = "GATEKEEPER_KEY".',
             )
 
 
@@ -101,8 +101,8 @@ def _names_a_key(name: str) -> bool:
 def _key_in_configuration(where: str, path: tuple[str, ...], what: str) -> SetupError:
     return SetupError(
         "key-in-configuration",
-        f"{_place(where, path)}: {what} holds a key itself. Files are shared, committed and backed up, and so are keys in them. "
-        f"Say where it is: {PLACES}.",
+        f"{_place(where, path)}: {what} holds a key itself. Files are shared, committed and backed up, and so are keys in "
+        f"them. Say where it is: {PLACES}.",
     )
 
 

@@ -110,8 +110,8 @@ def play(
             | parse_options(option or []),
             defaults=DEFAULTS,
         )
-        if speaker.local_model is not None:
-            ensure_model(speaker.local_model, Console(stderr=True))
+        if (local_model := speaker.local_model()) is not None:
+            ensure_model(local_model, Console(stderr=True))
         save_file = SaveFile(save if save is not None else saves_directory() / save_name(speaker.provider_id))
         loaded = Loaded(None) if new else save_file.load(speaker.provider_id)
         if headless:
