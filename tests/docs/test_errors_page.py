@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from support.bad_host_files import BAD_HOST_FILES
 
 from engine_intelligence import (
     Deadlines,
@@ -81,23 +82,12 @@ def test_a_bad_provider_is_refused_as_the_page_says(
     assert_shown(blocks, title, error.message)
 
 
-FILE_CASES = {
-    "config-invalid: not TOML": '[providers.gatekeeper]\nkind "llama"\n',
-    "config-invalid: a table": '[provider.gatekeeper]\nkind = "llama"\n',
-    "config-invalid: a key": '[providers.gatekeeper]\nkind = "llama"\ninstuctions = "You guard a gate."\n',
-    "config-invalid: a deadline": '[deadlines]\nfirst_text = 20\n[providers.gatekeeper]\nkind = "llama"\n',
-    "config-invalid: neither": '[providers.gatekeeper]\ninstructions = "You guard a gate."\n',
-    "config-invalid: no provider": "",
-    "config-invalid: options of a factory": '[providers.parrot]\nfactory = "minds:parrot"\ntext = "hello"\n',
-}
-
-
-@pytest.mark.parametrize("title", FILE_CASES)
+@pytest.mark.parametrize("title", BAD_HOST_FILES)
 def test_a_bad_file_is_refused_as_the_page_says(title: str, blocks: Blocks, tmp_path: Path) -> None:
     path = tmp_path / "host.toml"
-    path.write_text(FILE_CASES[title], encoding="utf-8")
+    path.write_text(BAD_HOST_FILES[title], encoding="utf-8")
     error = refusal(FileSource(str(path)), "gatekeeper")
-    assert error.reason == "config-invalid"
+    assert error.reason == title.partition(":")[0]
     assert_shown(blocks, title, error.message)
 
 

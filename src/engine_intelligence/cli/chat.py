@@ -26,7 +26,7 @@ from engine_intelligence.cli.options import (
     given,
 )
 from engine_intelligence.cli.saves import SaveFile
-from engine_intelligence.cli.speaker import choose_speaker, ensure_model, parse_options, start_host
+from engine_intelligence.cli.speaker import choose_speaker, parse_options, prepare, start_host
 from engine_intelligence.cli.terminal import TerminalFace
 
 
@@ -63,8 +63,7 @@ def chat(
             | parse_options(option or []),
             defaults={},
         )
-        if (local_model := speaker.local_model()) is not None:
-            ensure_model(local_model, Console(stderr=True))
+        prepare(speaker, Console(stderr=True))
         save = None if session is None else SaveFile(session)
         loaded = None if save is None else save.load(speaker.provider_id)
         dialogue = Dialogue(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,10 @@ from engine_intelligence.cli.speaker import Speaker
 from engine_intelligence.cli.text import one_line
 from engine_intelligence.errors import SetupError
 from engine_intelligence.failure import FailureReason, IntelligenceFailure
-from engine_intelligence.host.config import HostPlan, ProviderEntry, plan_host
-from engine_intelligence.host.keys import look_for_access
-from engine_intelligence.host.kinds import KINDS, VendorMaker, make_backend, read_options
+from engine_intelligence.host.config import HostPlan, plan_host
+from engine_intelligence.host.kinds import Readiness, look_ready, make_backend
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FileSource
-from engine_intelligence.providers.vendor import VendorOptions
 
 # A handful of tokens, whatever the bound of an answer is.
 _QUESTION = "Say hello, in one word."
@@ -56,26 +54,21 @@ def check_character(name: str, plan: HostPlan) -> Finding:
     if entry.kind is None:
         return Finding(name, f"the factory {entry.factory}, which only a Host calls")
     try:
-        made = make_backend(entry.kind, entry.options, entry.context, entry.where)
-        asyncio.run(made.close())
-        found = ", ".join(_described(entry, entry.kind))
+        ready = look_ready(entry.kind, entry.options, entry.context, entry.where)
+        # What is left to find out is found by making it: a model, a program, a module of the user's.
+        asyncio.run(make_backend(entry.kind, entry.options, entry.context, entry.where).close())
     except SetupError as error:
         return Finding(name, f"{entry.kind}: {error.reason}", error.message)
-    return Finding(name, found)
+    return Finding(name, ", ".join([entry.kind, *_described(ready)]))
 
 
-def _described(entry: ProviderEntry, kind: str) -> list[str]:
-    options = read_options(kind, entry.options, entry.context.folder, entry.where)
-    parts = [kind]
-    model: Any = getattr(options, "model", None)
+def _described(ready: Readiness) -> Iterator[str]:
+    model: Any = getattr(ready.options, "model", None)
     if isinstance(model, str):
-        parts.append(f"model {model}")
-    maker = KINDS[kind].make
-    if isinstance(maker, VendorMaker) and isinstance(options, VendorOptions):
-        found = look_for_access(options, maker.vendor, entry.where)
-        parts.append(f"at {found.access.base_url}" if found.access.base_url else f"at {maker.vendor.name}")
-        parts.append(f"key: {found.place}")
-    return parts
+        yield f"model {model}"
+    if ready.vendor is not None and ready.found is not None:
+        yield f"at {ready.found.access.base_url or ready.vendor.name}"
+        yield f"key: {ready.found.place}"
 
 
 def ask_character(name: str, host_file: Path) -> Finding:

@@ -19,10 +19,10 @@ from rich.progress import (
 )
 
 from engine_intelligence.errors import SetupError
-from engine_intelligence.host.building import listed
-from engine_intelligence.host.config import plan_host
+from engine_intelligence.host.building import did_you_mean, listed
+from engine_intelligence.host.config import ProviderEntry, plan_host
 from engine_intelligence.host.directories import cache_directory, data_directory
-from engine_intelligence.host.kinds import KINDS, options_type
+from engine_intelligence.host.kinds import KINDS, KindContext, check_kind, look_ready, options_type
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.models.cache import ModelCache
 from engine_intelligence.protocol.bootstrap import FileSource
@@ -44,22 +44,39 @@ class Speaker(NamedTuple):
     options: Mapping[str, object] | None
     """`None` where the source says all of it: a TOML file, a factory."""
 
-    def local_model(self) -> str | None:
-        """The model that has to be on this machine first, if this command line can know.
+    def entry(self) -> ProviderEntry | None:
+        """What is spoken to, as the command line or a TOML file says; `None` where only the Host knows.
 
-        Raises `SetupError` for a TOML file that is wrong.
+        Raises `SetupError` for a kind or a character that there is none of, and for a TOML file that is wrong.
         """
-        kind, options = self.source, self.options
-        if isinstance(kind, Path):
-            plan = plan_host(FileSource(str(kind)), IntelligenceLimits(), Deadlines())
-            character = plan.providers.get(self.provider_id)
-            if character is None or character.entry is None or character.entry.kind is None:
-                return None
-            kind, options = character.entry.kind, character.entry.options
-        if kind != "llama" or options is None:
+        if isinstance(self.source, Path):
+            plan = plan_host(FileSource(str(self.source)), IntelligenceLimits(), Deadlines())
+            if self.provider_id not in plan.providers:
+                guess = did_you_mean(self.provider_id, plan.providers)
+                raise SetupError(
+                    "unknown-provider",
+                    f"{self.source} has no provider {self.provider_id!r}{guess}. It has: {listed(plan.providers)}.",
+                )
+            return plan.providers[self.provider_id].entry
+        if self.options is None:
             return None
-        model = options.get("model", DEFAULT_MODEL)
-        return model if isinstance(model, str) else None
+        check_kind(self.source)
+        where = f"The options of the provider {self.source!r}"
+        return ProviderEntry(self.source, None, self.options, where, KindContext(Deadlines()))
+
+
+def prepare(speaker: Speaker, console: Console) -> None:
+    """Find out what can be wrong with a speaker before its Host is started, and fetch its model if there is none.
+
+    Raises `SetupError`.
+    """
+    entry = speaker.entry()
+    if entry is None or entry.kind is None:
+        return
+    look_ready(entry.kind, entry.options, entry.context, entry.where)
+    model = entry.options.get("model", DEFAULT_MODEL)
+    if entry.kind == "llama" and isinstance(model, str):
+        ensure_model(model, console)
 
 
 def choose_speaker(

@@ -18,7 +18,7 @@ from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.building import build, did_you_mean, listed, starting_at
 from engine_intelligence.host.directories import cache_directory, data_directory
-from engine_intelligence.host.keys import Vendor, find_access, refuse_keys_in
+from engine_intelligence.host.keys import Found, Vendor, find_access, look_for_access, refuse_keys_in
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
 from engine_intelligence.providers.vendor import VendorOptions
@@ -170,6 +170,27 @@ def read_options(
             )
         values["instructions"] = _read_instructions(values.pop("instructions_file"), folder, where)
     return build(struct, values, where, folder)
+
+
+class Readiness(NamedTuple):
+    """What is known of a provider before it is made: its options, and for one of a vendor whom it asks and with which key."""
+
+    options: msgspec.Struct
+    vendor: Vendor | None = None
+    found: Found | None = None
+
+
+def look_ready(kind_name: str, options: Mapping[str, object], context: KindContext, where: str) -> Readiness:
+    """Whether a provider of that kind has its packages, right options and a key. Nothing is imported, made or sent for it.
+
+    Raises like `make_provider`, which finds out the rest.
+    """
+    check_packages(kind_name)
+    made = read_options(kind_name, options, context.folder, where)
+    maker = KINDS[kind_name].make
+    if isinstance(maker, VendorMaker) and isinstance(made, VendorOptions):
+        return Readiness(made, maker.vendor, look_for_access(made, maker.vendor, where))
+    return Readiness(made)
 
 
 def _read_instructions(path: object, folder: Path | None, where: str) -> str:
