@@ -47,7 +47,10 @@ def chat(
         ),
     ] = None,
 ) -> None:
-    """Talk in the terminal. Ctrl-C interrupts an answer, and quits when there is none; so does the end of input."""
+    """Talk in the terminal. Ctrl-C interrupts an answer, and quits when there is none; so does the end of input.
+
+    The exit code is 1 if the last answer failed.
+    """
     with plainly():
         speaker = choose_speaker(
             provider,
@@ -83,6 +86,8 @@ def chat(
             ).run()
     if dialogue.closed_reason is not None:
         say(dialogue.closed_reason)
+        raise typer.Exit(EXIT_FAILED)
+    if dialogue.answer is not None and dialogue.answer.failed:
         raise typer.Exit(EXIT_FAILED)
 
 

@@ -129,6 +129,15 @@ class Dialogue:
         """Whether an answer failed, or the service closed by itself."""
         return self.closed_reason is not None or any(answer.failed for answer in self.answers)
 
+    @property
+    def notice_repeats_outcome(self) -> bool:
+        """Whether the notice says no more than the outcome of the answer, for a face that shows both."""
+        # Why the service closed is the outcome of the answer, and the last word of a command.
+        if self.closed_reason is not None:
+            return True
+        failure = None if self.answer is None else self.answer.failure
+        return failure is not None and self.notice == _did_not_work(failure)
+
     def may_ask(self, text: str) -> bool:
         """Whether `text` can be asked now. If not, the notice says why not."""
         if self.closed_reason is not None:
@@ -232,7 +241,7 @@ class Dialogue:
         self.notice = f"Nobody can answer any more: {self.closed_reason}"
 
     def _refused(self, failure: IntelligenceFailure) -> None:
-        self.notice = f"That did not work: {describe(failure)}"
+        self.notice = _did_not_work(failure)
         detail = failure.detail
         lost = failure.code == "intelligence-provider-failed" and detail.reason == "session-lost"
         unusable = failure.code == "intelligence-session-provider-mismatch" or (
@@ -241,6 +250,10 @@ class Dialogue:
         if lost or unusable:
             self.session = None
             self.notice = self.words.forgotten
+
+
+def _did_not_work(failure: IntelligenceFailure) -> str:
+    return f"That did not work: {describe(failure)}"
 
 
 def describe(failure: IntelligenceFailure) -> str:

@@ -16,15 +16,13 @@ import msgspec
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
-from engine_intelligence.host.building import build, did_you_mean, listed, starting_at
+from engine_intelligence.host.building import build, did_you_mean, listed
 from engine_intelligence.host.directories import cache_directory, data_directory
+from engine_intelligence.host.instructions import with_instructions
 from engine_intelligence.host.keys import Found, Vendor, find_access, look_for_access, refuse_keys_in
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
 from engine_intelligence.providers.vendor import VendorOptions
-
-# A page of instructions is a few thousand characters; a file beyond this is a wrong one.
-MAX_INSTRUCTIONS_BYTES = 1 << 20
 
 
 class Kind(NamedTuple):
@@ -162,14 +160,8 @@ def read_options(
 ) -> msgspec.Struct:
     """The options of a provider of that kind. Relative paths in them begin at `folder`. Raises `SetupError`."""
     refuse_keys_in(options, where)
-    struct, values = options_type(kind_name), dict(options)
-    if "instructions" in struct.__struct_fields__ and "instructions_file" in values:
-        if "instructions" in values:
-            raise SetupError(
-                "config-invalid", f"{where}: say either instructions or instructions_file, not both."
-            )
-        values["instructions"] = _read_instructions(values.pop("instructions_file"), folder, where)
-    return build(struct, values, where, folder)
+    struct = options_type(kind_name)
+    return build(struct, with_instructions(struct, options, folder, where), where, folder)
 
 
 class Readiness(NamedTuple):
@@ -191,21 +183,3 @@ def look_ready(kind_name: str, options: Mapping[str, object], context: KindConte
     if isinstance(maker, VendorMaker) and isinstance(made, VendorOptions):
         return Readiness(made, maker.vendor, look_for_access(made, maker.vendor, where))
     return Readiness(made)
-
-
-def _read_instructions(path: object, folder: Path | None, where: str) -> str:
-    if not isinstance(path, str):
-        raise SetupError("config-invalid", f"{where}: instructions_file must be the path of a text file.")
-    file = Path(starting_at(folder, path))
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(MAX_INSTRUCTIONS_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise SetupError(
-            "config-invalid",
-            f"{where}: the file of instructions_file, {file}, cannot be read ({type(error).__name__}).",
-        ) from None
-    if len(content) > MAX_INSTRUCTIONS_BYTES:
-        raise SetupError("config-invalid", f"{where}: the file of instructions_file, {file}, is over 1 MiB.")
-    return text.strip()

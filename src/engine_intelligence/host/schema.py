@@ -15,6 +15,7 @@ import msgspec
 from engine_intelligence.host.attributes import attribute_bounds, attribute_texts, in_one_line
 from engine_intelligence.host.building import struct_fields
 from engine_intelligence.host.config import HostTables, ProviderTables
+from engine_intelligence.host.instructions import KEY as INSTRUCTIONS_FILE
 from engine_intelligence.host.kinds import KINDS, options_type
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.providers.vendor import KeySource
@@ -40,7 +41,7 @@ _WHOLE: Mapping[type[msgspec.Struct], Schema] = {
     },
 }
 
-_INSTRUCTIONS_FILE = "The path of a text file with the instructions, instead of `instructions`."
+_INSTRUCTIONS_FILE_TEXT = "The path of a text file with the instructions, instead of `instructions`."
 
 
 def host_schema() -> Schema:
@@ -59,8 +60,8 @@ def _kind_schema(name: str) -> Schema:
     schema = _struct_schema(struct)
     properties = schema["properties"]
     if "instructions" in properties:
-        properties["instructions_file"] = {"type": "string", "description": _INSTRUCTIONS_FILE}
-        schema["not"] = {"required": ["instructions", "instructions_file"]}
+        properties[INSTRUCTIONS_FILE] = {"type": "string", "description": _INSTRUCTIONS_FILE_TEXT}
+        schema["not"] = {"required": ["instructions", INSTRUCTIONS_FILE]}
     extra = KINDS[name].extra
     needs = f' It needs: pip install "engine-intelligence[{extra}]"' if extra else ""
     kind = {"enum": [name], "description": f"A provider of the kind {name}.{needs}"}
