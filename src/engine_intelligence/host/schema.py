@@ -51,7 +51,9 @@ def host_schema() -> Schema:
         "minProperties": 1,
         "additionalProperties": {"oneOf": [*(_kind_schema(name) for name in KINDS), _factory_schema()]},
     }
-    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "host.toml", **schema}
+    whole = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "host.toml", **schema}
+    plain: Schema = msgspec.json.decode(msgspec.json.encode(whole))  # a default may be a tuple
+    return plain
 
 
 def _kind_schema(name: str) -> Schema:
