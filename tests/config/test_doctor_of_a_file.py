@@ -1,5 +1,6 @@
 """`engine-intelligence doctor --host-file` says of each provider what it is, or what to do; and asks it only when told to."""
 
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -70,7 +71,7 @@ def test_asked_a_provider_that_fails_is_told_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "doctored_minds.py").write_text(MINDS)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     done = doctor(tmp_path, '[providers.locked]\nfactory = "doctored_minds:locked"\n', "--ask")
     assert done.exit_code == 1
     assert "failed: the key is wrong (auth)" in done.stdout
@@ -79,7 +80,7 @@ def test_asked_a_provider_that_fails_is_told_with_what_to_do(
 
 def test_a_factory_is_called_by_a_host_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "doctored_exit.py").write_text("raise SystemExit('imported')")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     done = doctor(tmp_path, '[providers.ann]\nfactory = "doctored_exit:ann"\n')
     assert done.exit_code == 0
     assert "which only a Host calls" in done.stdout

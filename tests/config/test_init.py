@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 pytest.importorskip("typer", reason="needs the extra cli")
@@ -22,6 +21,8 @@ from engine_intelligence.cli.init import host_file_text
 from engine_intelligence.host.config import HostPlan, HostTables
 from engine_intelligence.host.kinds import KINDS, read_options
 from engine_intelligence.host.schema import host_schema
+
+jsonschema: Any = pytest.importorskip("jsonschema", reason="needs the extra test")
 
 PlanOf = Callable[[str], HostPlan]
 

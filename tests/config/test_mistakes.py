@@ -54,7 +54,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     inner: Inner | None = None
 
 
-NESTED = [
+NESTED: list[tuple[dict[str, object], str]] = [
     (
         {"program": ["x"], "inner": {"dept": 1}},
         "here.inner: there is no key 'dept' (did you mean 'depth'?). The keys are depth.",

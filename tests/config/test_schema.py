@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import msgspec
 import pytest
 from support.bad_host_files import BAD_HOST_FILES
@@ -20,6 +19,8 @@ from engine_intelligence.host.building import build, struct_fields
 from engine_intelligence.host.config import HostTables, ProviderTables
 from engine_intelligence.host.kinds import KINDS, options_type
 from engine_intelligence.host.schema import host_schema
+
+jsonschema: Any = pytest.importorskip("jsonschema", reason="needs the extra test")
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,7 +113,8 @@ def descriptions(schema: Any, place: str = "") -> Iterator[tuple[str, str]]:
     for name, field in schema.get("properties", {}).items():
         yield f"{place}.{name}", field.get("description", "")
         yield from descriptions(field, f"{place}.{name}")
-    for each in schema.get("additionalProperties", {}).get("oneOf", []) if place == ".providers" else []:
+    kinds: list[Any] = schema["additionalProperties"]["oneOf"] if place == ".providers" else []
+    for each in kinds:
         yield from descriptions(
             each, f"{place}.{each['properties'].get('kind', {}).get('enum', ['factory'])[0]}"
         )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -135,11 +135,12 @@ def parse_options(pairs: Sequence[str]) -> dict[str, object]:
             value: Any = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        table: Any = options
+        table = options
         for step in tables:
-            table = table.setdefault(step, {})
-            if not isinstance(table, dict):
+            inner = table.setdefault(step, {})
+            if not isinstance(inner, dict):
                 raise ValueError(f"--option {name}: {step} has a value already, so it is no table.")
+            table = cast("dict[str, object]", inner)
         table[last] = value
     return options
 

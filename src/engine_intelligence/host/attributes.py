@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
-import operator
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,11 +22,13 @@ _PATTERNS = {"check_address": "^https?://[^@?#]+$"}
 
 _RULES = re.compile(r" \(rules? [A-Z]\d+(?:, [A-Z]\d+)*\)")
 
-_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Pow: operator.pow,
+Number: TypeAlias = int | float
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: lambda left, right: left + right,
+    ast.Sub: lambda left, right: left - right,
+    ast.Mult: lambda left, right: left * right,
+    ast.Pow: lambda left, right: left**right,
 }
 
 
@@ -94,21 +95,19 @@ def _checks(
                 pass
 
 
-def _number(node: ast.expr, names: Mapping[str, object]) -> int | float | None:
+def _number(node: ast.expr, names: Mapping[str, object]) -> Number | None:
     """What an expression of numbers comes to; `None` for anything else, such as one with another field in it."""
     match node:
         case ast.Constant(value=int() | float() as value):
             return value
-        case ast.Name(id=name) if isinstance(value := names.get(name), int | float):
-            return value
+        case ast.Name(id=name):
+            named = names.get(name)
+            return named if isinstance(named, int | float) else None
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _number(operand, names)
             return None if number is None else -number
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            numbers = _number(left, names), _number(right, names)
-            if numbers[0] is None or numbers[1] is None:
-                return None
-            result: int | float = _OPERATORS[type(op)](*numbers)
-            return result
+            first, second = _number(left, names), _number(right, names)
+            return None if first is None or second is None else _OPERATORS[type(op)](first, second)
         case _:
             return None

@@ -108,9 +108,12 @@ def _parts(hint: Any) -> Iterator[Any]:
 
 def _prepared(hint: Any, value: object, where: str, folder: Path | None) -> object:
     if isinstance(value, dict):
-        table = cast("dict[str, object]", value)
-        for struct in _nested_structs(hint):
-            return build(struct, table, where, folder)
+        structs = list(_nested_structs(hint))
+        return (
+            build(structs[0], cast("dict[str, object]", value), where, folder)
+            if structs
+            else cast("object", value)
+        )
     if isinstance(value, str) and value and folder is not None and _is_path(hint, value):
         return starting_at(folder, value)
     return value
