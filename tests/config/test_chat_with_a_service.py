@@ -114,6 +114,18 @@ def test_the_doctor_says_where_the_key_is_and_how_soon_the_answer_came(
     assert server.key not in done.stdout + done.stderr
 
 
+def test_the_doctor_does_not_tell_the_value_of_a_variable(tmp_path: Path) -> None:
+    (tmp_path / "host.toml").write_text('[providers.oracle]\nkind = "openai"\n', encoding="utf-8")
+    done = run_cli(
+        *("doctor", "--host-file", str(tmp_path / "host.toml")),
+        OPENAI_BASE_URL="http://gateway.example/of/ann/v1",
+        OPENAI_API_KEY=WRONG_KEY,
+    )
+    assert "at the address in OPENAI_BASE_URL, key: the environment variable OPENAI_API_KEY" in done.stdout
+    assert "gateway.example" not in done.stdout + done.stderr
+    assert WRONG_KEY not in done.stdout + done.stderr
+
+
 def test_the_doctor_says_what_to_do_about_a_wrong_key(server: Endpoint, tmp_path: Path) -> None:
     path = host_file(tmp_path, server.address)
     done = run_cli("doctor", "--host-file", path, "--ask", ORACLE_KEY=WRONG_KEY)

@@ -14,6 +14,7 @@ from engine_intelligence.cli.text import one_line
 from engine_intelligence.errors import SetupError
 from engine_intelligence.failure import FailureReason, IntelligenceFailure
 from engine_intelligence.host.config import HostPlan, plan_host
+from engine_intelligence.host.keys import Found, Vendor
 from engine_intelligence.host.kinds import Readiness, look_ready, make_backend
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FileSource
@@ -67,8 +68,14 @@ def _described(ready: Readiness) -> Iterator[str]:
     if isinstance(model, str):
         yield f"model {model}"
     if ready.vendor is not None and ready.found is not None:
-        yield f"at {ready.found.access.base_url or ready.vendor.name}"
+        yield f"at {_address(ready.options, ready.vendor, ready.found)}"
         yield f"key: {ready.found.place}"
+
+
+def _address(options: Any, vendor: Vendor, found: Found) -> str:
+    # The value of a variable is not told (rule E2), as little as the key is.
+    in_variable = f"the address in {vendor.url_variable}" if found.access.base_url else vendor.name
+    return options.base_url or in_variable
 
 
 def ask_character(name: str, host_file: Path) -> Finding:
