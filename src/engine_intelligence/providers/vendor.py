@@ -38,9 +38,9 @@ class KeySource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         places = [place for place in (self.env, self.file, self.keyring) if place is not None]
         if len(places) != 1 or not places[0]:
-            raise ValueError('a key has one place: env = "NAME", file = "PATH" or keyring = "SERVICE"')
+            raise ValueError('key must name one place: env = "NAME", file = "PATH" or keyring = "SERVICE"')
         if self.user is not None and self.keyring is None:
-            raise ValueError("user belongs to keyring")
+            raise ValueError("key: user belongs to keyring")
 
 
 class Access(msgspec.Struct, frozen=True):
