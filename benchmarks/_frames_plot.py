@@ -25,9 +25,10 @@ def draw(found: dict[str, Any], path: Path) -> None:
         axes.barh(list(crowd), [min(value, MOST_SHOWN_MS) for value in values], height=0.62, color=colors)
         axes.axvline(FRAME_MS, color=INK, linewidth=0.8, linestyle=":")
         for at, value in enumerate(values):
-            axes.annotate(
+            text = axes.annotate(
                 f" {readable(value)}", (min(value, MOST_SHOWN_MS), at), va="center", color=INK, fontsize=9
             )
+            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # over the dotted line
         axes.set_xlim(0, MOST_SHOWN_MS * 1.3)
         axes.set_title(f"{streams} streams", color=INK, fontsize=10)
         axes.tick_params(colors=INK, length=0)

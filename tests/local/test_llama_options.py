@@ -10,9 +10,10 @@ import pytest
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import SetupError
 from engine_intelligence.providers import llama
-from engine_intelligence.providers.llama import Options, chat_messages, create
+from engine_intelligence.providers.llama import Options, create
 from engine_intelligence.providers.llama_child import Order, load_error, server_params
 from engine_intelligence.providers.llama_server import LlamaServers, threads_beside_a_game
+from engine_intelligence.providers.openai_chat import chat_messages
 
 
 @pytest.mark.spec("D2")

@@ -43,7 +43,7 @@ class ProviderTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ProviderEntry(NamedTuple):
-    """A provider as a configuration names it: by a kind with its options, or by a factory."""
+    """A provider as a configuration names it: by a kind with its options, which no `repr` shows (rule E2), or by a factory."""
 
     kind: str | None
     factory: str | None
@@ -51,6 +51,9 @@ class ProviderEntry(NamedTuple):
     where: str
     """The place of the options, for people."""
     context: KindContext
+
+    def __repr__(self) -> str:
+        return f"ProviderEntry(where={self.where!r})"
 
 
 class ProviderPlan(NamedTuple):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from engine_intelligence.errors import SetupError
-from engine_intelligence.providers.vendor import Access, KeySource, VendorOptions, is_loopback
+from engine_intelligence.providers.options import check_address
+from engine_intelligence.providers.vendor import Access, KeySource, VendorOptions, is_at, is_loopback
 
 # What servers on one's own machine are given that want no key; the SDKs insist on one.
 NO_KEY = "none"
@@ -48,11 +49,12 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Vendor(NamedTuple):
-    """How a person calls a vendor, and the environment variables that its own SDK reads."""
+    """How a person calls a vendor, the environment variables that its own SDK reads, and the host that it is at."""
 
     name: str
     key_variable: str
     url_variable: str
+    host: str = ""
 
 
 class Found(NamedTuple):
@@ -118,14 +120,16 @@ def find_access(options: VendorOptions, vendor: Vendor, where: str) -> Access:
 def look_for_access(options: VendorOptions, vendor: Vendor, where: str) -> Found:
     """The key and the address for a provider of `vendor`, and where the key is.
 
-    Raises `SetupError` with reason `missing-key` or `bad-key`. The vendor's own variable holds a key for the vendor, so that
-    it is sent to another host only if the configuration names it, or if the address is a variable of the vendor's too.
+    Raises `SetupError` with reason `missing-key`, `bad-key`, or `config-invalid` for an address that is none. The vendor's
+    own variable holds a key for the vendor, so that it is sent to another host only if the configuration names it, or if the
+    address is a variable of the vendor's too.
     """
-    base_url = options.base_url or os.environ.get(vendor.url_variable) or None
+    base_url = options.base_url or _address(vendor.url_variable, where)
     if options.key is not None:
         place, key = _read(options.key, where)
         return Found(Access(_checked(key, where), base_url), place)
-    may_know = options.base_url is None or is_loopback(options.base_url)
+    address = options.base_url
+    may_know = address is None or is_loopback(address) or is_at(address, vendor.host)
     key = os.environ.get(vendor.key_variable, "").strip() if may_know else ""
     if key:
         place = f"the environment variable {vendor.key_variable}"
@@ -137,6 +141,17 @@ def look_for_access(options: VendorOptions, vendor: Vendor, where: str) -> Found
         f"{where}: {vendor.name} needs a key: set the environment variable {vendor.key_variable} where the Host is started, "
         f"or say where it is: {PLACES}.",
     )
+
+
+def _address(variable: str, where: str) -> str | None:
+    address = os.environ.get(variable, "").strip()
+    if not address:
+        return None
+    try:
+        check_address(variable, address)
+    except ValueError as error:
+        raise SetupError("config-invalid", f"{where}: the environment variable {error}.") from None
+    return address
 
 
 def _read(source: KeySource, where: str) -> tuple[str, str]:

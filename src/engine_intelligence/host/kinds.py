@@ -100,6 +100,12 @@ KINDS: Mapping[str, Kind] = {
     "llama": Kind(
         "engine_intelligence.providers.llama", "local", ("xllamacpp", "openai", "platformdirs"), _make_llama
     ),
+    "openai": Kind(
+        "engine_intelligence.providers.openai",
+        "openai",
+        ("openai", "tenacity", "platformdirs"),
+        _make_vendor(Vendor("OpenAI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "api.openai.com")),
+    ),
     "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
 }
 

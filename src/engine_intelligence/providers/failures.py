@@ -11,6 +11,8 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -53,7 +55,7 @@ STATUSES: Mapping[int, Meaning] = {
 }
 
 # The codes and types of the errors of OpenAI and Anthropic, which compatible servers use too.
-CODES: Mapping[str, Meaning] = {
+CODES: Mapping[str | int, Meaning] = {
     "insufficient_quota": _NO_CREDIT,
     "billing_error": _NO_CREDIT,
     "billing_hard_limit_reached": _NO_CREDIT,
@@ -75,9 +77,25 @@ CODES: Mapping[str, Meaning] = {
     "content_policy_violation": _FILTERED,
     "invalid_request_error": _REFUSED,
     "invalid_prompt": _REFUSED,
+    "bio_policy": _FILTERED,
+    "misalignment_policy_violation": _FILTERED,
+    "unavailable_error": _OVERLOADED,  # of llama.cpp, as the next
+    "exceed_context_size_error": _TOO_LONG,
     # What an id of an earlier answer leads to that the vendor has dropped (rule P7).
     "previous_response_not_found": Meaning("session-lost", "does not know this conversation any more"),
 }
+
+
+@contextmanager
+def failures_of(sdk: ModuleType, service: str) -> Iterator[None]:
+    """Turn what is raised inside by `sdk`, or by what it stands on, to a `ProviderError`. All else is left as it is."""
+    try:
+        yield
+    except Exception as error:
+        failure = vendor_failure(error, sdk, service)
+        if failure is None:
+            raise
+        raise failure from None
 
 
 def vendor_failure(error: Exception, sdk: ModuleType, service: str) -> ProviderError | None:
@@ -91,19 +109,21 @@ def vendor_failure(error: Exception, sdk: ModuleType, service: str) -> ProviderE
         case sdk.APITimeoutError() | httpx2.TimeoutException():
             return ProviderError(f"{service} could not be reached in time", reason="network", transient=True)
         case sdk.APIResponseValidationError():
-            return _unreadable(service)
+            return unreadable(service)
         case sdk.APIStatusError(status_code=status, response=response, body=body):
             return status_failure(service, status, body, response.headers)
+        case sdk.APIConnectionError() if isinstance(error.__cause__, httpx2.DecodingError):
+            return unreadable(service)
         case sdk.APIConnectionError() | httpx2.TransportError() | httpx2.StreamError():
             return ProviderError(
                 f"the connection to {service} could not be made or broke", reason="network", transient=True
             )
         case sdk.APIError(body=body):  # an error event in the middle of a stream
             return status_failure(service, None, body)
-        case httpx2.HTTPError() | json.JSONDecodeError() | UnicodeDecodeError():
-            return _unreadable(service)
+        case httpx2.HTTPError() | json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
+            return unreadable(service)
         case _ if type(error).__module__.partition(".")[0] in (sdk.__name__, "pydantic", "pydantic_core"):
-            return _unreadable(service)
+            return unreadable(service)
         case _:
             return None
 
@@ -112,15 +132,17 @@ def status_failure(
     service: str, status: int | None, body: object, headers: Mapping[str, str] | None = None
 ) -> ProviderError:
     """What a response of this status and body means; `None` and 200 are for an error within a stream."""
-    failed = status is not None and status >= 300
-    codes, types = _named(body, "code"), _named(body, "type")
+    codes, types = list(_told(body, "code")), list(_told(body, "type"))
+    if status is None or status < 300:
+        # Servers and gateways that pass the failure of another on tell its status as the code.
+        status = next((code for code in codes if type(code) is int and 400 <= code < 600), None)
     meaning = (
         next((CODES[code] for code in codes if code in CODES), None)
-        or (_of_status(status) if failed and status is not None else None)
+        or (None if status is None else _of_status(status))
         or next((CODES[type_] for type_ in types if type_ in CODES), None)
         or Meaning("other", "failed in the middle of its answer")
     )
-    where = f" (status {status})" if failed else ""
+    where = "" if status is None else f" (status {status})"
     return ProviderError(
         f"{service} {meaning.text}{where}",
         reason=meaning.reason,
@@ -145,9 +167,21 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
                 return max(0.0, wait_s)
     try:
         until = email.utils.parsedate_to_datetime(headers["retry-after"])
-    except (KeyError, ValueError):
+        if until.tzinfo is None:
+            until = until.replace(tzinfo=UTC)  # "-0000" says that much (RFC 5322, section 3.3)
+        return max(0.0, until.timestamp() - time.time())
+    except (KeyError, ValueError, OverflowError):
         return None
-    return max(0.0, until.timestamp() - time.time())
+
+
+def declined(service: str) -> ProviderError:
+    """The failure of an answer that the model or a filter of the service refused to give."""
+    return ProviderError(f"{service} {_FILTERED.text}", reason=_FILTERED.reason)
+
+
+def cut_off(service: str) -> ProviderError:
+    """The failure of an answer that stopped without saying that this was its end."""
+    return ProviderError(f"{service} stopped before the end of its answer", reason="truncated")
 
 
 def _of_status(status: int) -> Meaning:
@@ -160,15 +194,16 @@ def _of_status(status: int) -> Meaning:
     )
 
 
-def _unreadable(service: str) -> ProviderError:
+def unreadable(service: str) -> ProviderError:
+    """The failure of an answer that is not of the form that it has to have."""
     return ProviderError(f"the answer of {service} cannot be read", reason="protocol")
 
 
-def _named(body: object, name: str) -> Iterator[str]:
-    """The texts of that name in an error's body, which may be inside `error`."""
+def _told(body: object, name: str) -> Iterator[str | int]:
+    """The texts and numbers of that name in an error's body, which may be inside `error`."""
     tables: list[Any] = [body]
     if isinstance(body, dict):
         tables.insert(0, body.get("error"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     for table in tables:
-        if isinstance(table, dict) and isinstance(value := table.get(name), str):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if isinstance(table, dict) and isinstance(value := table.get(name), (str, int)):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             yield value

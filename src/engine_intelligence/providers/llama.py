@@ -10,32 +10,30 @@ whatever proxy the environment names.
 
 from __future__ import annotations
 
-import asyncio
-import importlib
-import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from engine_intelligence.activity import FinishReason, Usage
-from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError, SetupError
-from engine_intelligence.providers.llama_server import Endpoint, LlamaServer, LlamaServers
+from engine_intelligence.providers.failures import vendor_failure
+from engine_intelligence.providers.llama_server import LlamaServer, LlamaServers
+from engine_intelligence.providers.openai_chat import chat_answer, chat_messages
+from engine_intelligence.providers.openai_client import Connection, narrowed
 from engine_intelligence.providers.options import NameOrPath, check_number, check_text, check_whole_number
 from engine_intelligence.providers.stream import Finish, Prompt
+from engine_intelligence.providers.vendor import Access
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, OpenAIError
-    from openai.types.chat import ChatCompletionMessageParam
+    from openai import AsyncOpenAI
 
 GGUF_MAGIC = b"GGUF"
 
-# An Activity that has a slot answers within `Deadlines.activity_s`, which is what ends a slow one; this only ends a dead one.
-REQUEST_TIMEOUT_S = 600.0
+SERVICE = "the local model"
+"""What failures call it."""
 
 # llama.cpp takes 32 bits, and the highest of them for "random".
 MAX_SEED = 2**32 - 2
@@ -89,8 +87,7 @@ class LlamaBackend:
         self._server: LlamaServer | None = servers.acquire(
             model_path, context=options.context, slots=options.slots
         )
-        self._client: AsyncOpenAI | None = None
-        self._client_of: Endpoint | None = None  # a server that crashed comes back at another address
+        self._connection = Connection()
 
     @property
     def server(self) -> LlamaServer | None:
@@ -108,73 +105,43 @@ class LlamaBackend:
         if server is None:
             raise ProviderError("the local model is closed", reason="unavailable")
         async with server.slot:
-            client = await self._connected(server)
-            from openai import OpenAIError
-
+            endpoint = await server.endpoint()
+            # A server that crashed comes back at another address.
+            client = await self._connection.client(Access(endpoint.key, f"{endpoint.address}/v1"))
             try:
-                messages = await self._fitting(client, prompt)
-                async with aclosing(self._stream(client, messages)) as parts:
-                    async for part in parts:
-                        yield part
-            except OpenAIError as error:
-                raise await _provider_error(error, server) from None
+                request = self._request(await self._fitting(client, prompt))
+                async with aclosing(chat_answer(client, request, SERVICE)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            except Exception as error:
+                failure = await _failure(error, server)
+                if failure is None:
+                    raise
+                raise failure from None
 
     async def close(self) -> None:
         """Hand the server back, which ends it with its last user."""
         server, self._server = self._server, None
-        client, self._client = self._client, None
         try:
-            if client is not None:
-                await client.close()
+            await self._connection.close()
         finally:
             if server is not None:
                 await self._servers.release(server)
 
-    async def _stream(
-        self, client: AsyncOpenAI, messages: Sequence[ChatCompletionMessageParam]
-    ) -> AsyncGenerator[str | Finish, None]:
+    def _request(self, messages: list[dict[str, str]]) -> dict[str, Any]:
         options = self._options
-        stream = await client.chat.completions.create(
-            model=options.model,
-            messages=messages,
-            max_tokens=options.max_tokens,
-            temperature=options.temperature,
-            seed=options.seed,
-            stream=True,
-            stream_options={"include_usage": True},
+        return {
+            "model": options.model,
+            "messages": messages,
+            "max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "seed": options.seed,
             # The server sees that a connection was closed only when it writes to it. So let it write while it still reads the
             # prompt: then a cancel frees the slot at the next step, and not when all is read.
-            extra_body={"return_progress": True},
-        )
-        finish: str | None = None
-        usage: Usage | None = None
-        # Leaving the block closes the connection, which is what frees the slot of a cancelled Activity.
-        async with stream:
-            async for chunk in stream:
-                if chunk.usage is not None:
-                    usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
-                for choice in chunk.choices:
-                    finish = choice.finish_reason or finish
-                    if choice.delta.content:
-                        yield choice.delta.content
-        if finish is None:
-            raise ProviderError("the local model stopped before the end of its answer", reason="truncated")
-        yield Finish(usage, _finish_reason(finish))
+            "return_progress": True,
+        }
 
-    async def _connected(self, server: LlamaServer) -> AsyncOpenAI:
-        endpoint = await server.endpoint()
-        # The import takes most of a second; in a thread of its own, the loop has its turn every few milliseconds of it.
-        openai = await asyncio.to_thread(importlib.import_module, "openai")
-        _hush_sdk()
-        client, stale = self._client, None
-        if client is None or self._client_of != endpoint:
-            stale, client = client, _client(openai, endpoint)
-            self._client, self._client_of = client, endpoint
-        if stale is not None:
-            await stale.close()
-        return client
-
-    async def _fitting(self, client: AsyncOpenAI, prompt: Prompt) -> Sequence[ChatCompletionMessageParam]:
+    async def _fitting(self, client: AsyncOpenAI, prompt: Prompt) -> list[dict[str, str]]:
         """The messages, with as many of the latest turns as leave room for the answer; whole turns, instructions kept."""
         room = self._options.context - self._options.max_tokens
         history = prompt.history
@@ -199,18 +166,6 @@ class LlamaBackend:
             else:
                 most = kept - 1
             kept = (least + most + 1) // 2
-
-
-def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> list[ChatCompletionMessageParam]:
-    """What the model is given: the instructions if there are any, the turns, the input, and nothing else (rule P4)."""
-    messages: list[ChatCompletionMessageParam] = []
-    if instructions:
-        messages.append({"role": "system", "content": instructions})
-    for turn in history:
-        messages.append({"role": "user", "content": turn.input})
-        messages.append({"role": "assistant", "content": turn.output})
-    messages.append({"role": "user", "content": input})
-    return messages
 
 
 def create(options: Options, *, model_path: Path, servers: LlamaServers | None = None) -> LlamaBackend:
@@ -240,68 +195,24 @@ def create(options: Options, *, model_path: Path, servers: LlamaServers | None =
     return LlamaBackend(options, servers=servers or LlamaServers(), model_path=model_path)
 
 
-def _hush_sdk() -> None:
-    """Keep the SDK from logging request bodies, which it does at DEBUG, unless its logger was set to that by name (E2)."""
-    log = logging.getLogger("openai")
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.INFO)
+class _Count(msgspec.Struct):
+    input_tokens: int
 
 
-def _client(openai: Any, endpoint: Endpoint) -> AsyncOpenAI:
-    return cast(
-        "AsyncOpenAI",
-        openai.AsyncOpenAI(
-            base_url=f"{endpoint.address}/v1",
-            api_key=endpoint.key,
-            max_retries=0,
-            timeout=REQUEST_TIMEOUT_S,
-            # Without the environment: a proxy that it names cannot reach this machine's loopback.
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=False),
-        ),
-    )
-
-
-async def _count_tokens(client: AsyncOpenAI, messages: Sequence[ChatCompletionMessageParam]) -> int:
+async def _count_tokens(client: AsyncOpenAI, messages: list[dict[str, str]]) -> int:
     # The server's own count, by the model's own template: not an interface of OpenAI.
-    counted: Any = await client.post(
-        "/chat/completions/input_tokens", cast_to=object, body={"model": "local", "messages": messages}
-    )
-    try:
-        return int(counted["input_tokens"])
-    except (KeyError, TypeError, ValueError):
-        raise ProviderError("the local model's server did not count the tokens", reason="protocol") from None
+    body = {"model": "local", "messages": messages}
+    counted: object = await client.post("/chat/completions/input_tokens", cast_to=object, body=body)
+    return narrowed(counted, _Count, SERVICE).input_tokens
 
 
-def _finish_reason(reason: str) -> FinishReason | None:
-    match reason:
-        case "stop" | "length":
-            return reason
-        case _:
-            return None
-
-
-async def _provider_error(error: OpenAIError, server: LlamaServer) -> ProviderError:
-    """In which way a request failed. Texts are our own: the server's may quote the request (rule E2)."""
+async def _failure(error: Exception, server: LlamaServer) -> ProviderError | None:
+    """In which way a request failed, in the words of a process of our own where those are better; `None` if by no request."""
     import openai
 
-    match error:
-        case openai.APITimeoutError():
-            return ProviderError("the local model did not answer in time", reason="timeout")
-        case openai.APIConnectionError():
-            if await server.has_ended():
-                return ProviderError("the process of the local model ended", reason="crashed")
-            return ProviderError("the connection to the local model broke", reason="network")
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return ProviderError("the local model's server does not know its key", reason="auth")
-        case openai.APIStatusError(status_code=400 | 413 | 422):
-            return ProviderError("the local model cannot take this request", reason="refused")
-        case openai.APIStatusError(status_code=503):
-            return ProviderError("the local model is not ready", reason="unavailable")
-        case openai.APIStatusError(status_code=code):
-            return ProviderError(f"the local model's server answered with status {code}", reason="other")
-        case openai.APIError():
-            return ProviderError("the local model failed in the middle of its answer", reason="other")
-        case _:
-            return ProviderError(
-                f"the local model's answer cannot be used: {type(error).__name__}", reason="protocol"
-            )
+    failure = vendor_failure(error, openai, SERVICE)
+    if failure is not None and failure.reason == "network" and await server.has_ended():
+        return ProviderError("the process of the local model ended", reason="crashed")
+    if getattr(error, "status_code", None) == 503:
+        return ProviderError("the local model is not ready", reason="unavailable")
+    return failure

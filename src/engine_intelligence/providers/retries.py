@@ -5,7 +5,8 @@ The SDKs of vendors retry by themselves, each in its own way; that is switched o
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -41,17 +42,25 @@ class _Answer(NamedTuple):
 class Retrying:
     """A `Backend` that asks another one again where it failed with a `transient` error before its first piece of text.
 
-    A wait that the failure asks for (`retry_after_s`) is kept. One that would end after `within_s` is not begun: then the
-    failure is raised at once, with the wait in it. A cancel ends a wait.
+    A wait that the failure asks for (`retry_after_s`) is kept, with up to half a second more. One that would end after
+    `within_s` is not begun: then the failure is raised at once, with the wait in it. A cancel ends a wait.
     """
 
-    def __init__(self, backend: Backend, *, attempts: int, within_s: float) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        attempts: int,
+        within_s: float,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         """`attempts` is how often it is asked in all, 1 or more; `within_s` is how long after the first the last may begin, in
-        seconds.
+        seconds, and `sleep` waits for so many.
         """
         self._backend = backend
         self._attempts = attempts
         self._within_s = within_s
+        self._sleep = sleep
 
     def warm(self) -> None:
         """Warm what is asked."""
@@ -64,6 +73,7 @@ class Retrying:
             wait=_wait_s,
             stop=stop_any(stop_after_attempt(self._attempts), stop_before_delay(self._within_s)),
             reraise=True,
+            sleep=self._sleep,
         )
         answer: _Answer = await retrying(self._begun, prompt)
         async with aclosing(answer.rest):
@@ -97,4 +107,5 @@ def _is_transient(error: BaseException) -> bool:
 def _wait_s(state: RetryCallState) -> float:
     error = None if state.outcome is None else state.outcome.exception()
     asked_s = error.retry_after_s if isinstance(error, ProviderError) else None
-    return _backoff(state) if asked_s is None else max(0.0, asked_s)
+    # Those who are told the same wait are not to come back together either.
+    return _backoff(state) if asked_s is None else max(0.0, asked_s) + min(FIRST_WAIT_S, _backoff(state))

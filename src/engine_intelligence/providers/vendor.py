@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,6 +23,12 @@ from engine_intelligence.providers.options import (
 # A service that does not take a connection in this time is down or unreachable. How long it may think after that is the affair
 # of the Host's deadlines, so that there is one owner of them.
 CONNECT_TIMEOUT_S = 10.0
+
+# What follows the end of an answer, usage and the end of the body, is sent with it. A connection that has not ended by then is
+# not worth waiting for.
+LINGER_S = 1.0
+
+T = TypeVar("T")
 
 
 class KeySource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,10 +100,15 @@ def http_client(sdk: ModuleType, base_url: str | None) -> Any:
     """An HTTP client of `sdk` for the service at `base_url`, or the vendor's.
 
     It follows no redirect, which could carry a key to another host. A proxy that the environment names is used, except on
-    loopback, which no proxy can reach.
+    loopback, which no proxy can reach. It takes no compressed answer, since what compresses a stream holds its text back. A
+    line without an end is a failure, and not a Host without memory.
     """
+    from engine_intelligence.providers.lines import bound_lines
+
     return sdk.DefaultAsyncHttpxClient(
         follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound_lines]},
         trust_env=base_url is None or not is_loopback(base_url),
         timeout=sdk.Timeout(None, connect=CONNECT_TIMEOUT_S),
     )
@@ -107,9 +120,33 @@ def is_loopback(address: str) -> bool:
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
 
 
+def is_at(address: str, host: str) -> bool:
+    """Whether `address` is at `host` or below it."""
+    return bool(host) and f".{urlsplit(address).hostname or ''}".endswith(f".{host}")
+
+
 def hush(*loggers: str) -> None:
     """Keep SDKs from logging request bodies, which they do at DEBUG, unless a logger was set to that by name (rule E2)."""
     for name in loggers:
         log = logging.getLogger(name)
         if log.level == logging.NOTSET:
             log.setLevel(logging.INFO)
+
+
+async def until_end(stream: AsyncIterable[T], has_ended: Callable[[], bool]) -> AsyncGenerator[T, None]:
+    """What comes on `stream`; once `has_ended()` says so, only what still comes within `LINGER_S`.
+
+    A stream that is read to the end of its body leaves its connection to the next request.
+    """
+    events = aiter(stream)
+    while True:
+        try:
+            async with asyncio.timeout(LINGER_S if has_ended() else None):
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            if has_ended():
+                return
+            raise
+        yield event
