@@ -91,6 +91,61 @@ def test_a_bad_file_is_refused_as_the_page_says(title: str, blocks: Blocks, tmp_
     assert_shown(blocks, title, error.message)
 
 
+@pytest.mark.parametrize(
+    ("title", "options", "variables"),
+    [
+        ("missing-key", {}, {}),
+        ("missing-key: a variable", {"key": {"env": "ORACLE_KEY"}}, {}),
+        ("missing-key: a file", {"key": {"file": "{folder}/oracle.key"}}, {}),
+        ("bad-key", {}, {"OPENAI_API_KEY": "ask Ann"}),
+    ],
+)
+def test_a_key_that_is_not_found_is_told_as_the_page_says(
+    title: str,
+    options: dict[str, dict[str, str]],
+    variables: dict[str, str],
+    blocks: Blocks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    for package in ("openai", "tenacity"):
+        pytest.importorskip(package, reason="needs the extra openai")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    given = {
+        name: {place: value.format(folder=tmp_path) for place, value in places.items()}
+        for name, places in options.items()
+    }
+    error = refusal(ProviderSource("openai", "oracle", given), "oracle")
+    assert error.reason == title.partition(":")[0]
+    assert_shown(blocks, title, error.message.replace(str(tmp_path), PLAYER_FOLDER))
+
+
+COMMANDS = {
+    "file-exists": ["init"],
+    "no such option": ["chat", "--provider", "scripted", "--max-tokens", "20"],
+    "unknown-provider: a character": ["chat", "--host-file", "host.toml", "--character", "gatekeper"],
+}
+
+
+@pytest.mark.parametrize("title", COMMANDS)
+def test_a_command_that_is_used_wrongly_says_so_as_the_page_does(
+    title: str, blocks: Blocks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    testing = pytest.importorskip("typer.testing", reason="needs the extra cli")
+    from engine_intelligence.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "host.toml").write_text(
+        '[providers.gatekeeper]\nkind = "scripted"\n[providers.innkeeper]\nkind = "scripted"\n',
+        encoding="utf-8",
+    )
+    done = testing.CliRunner().invoke(app, COMMANDS[title])
+    assert done.exit_code > 0
+    assert_shown(blocks, title, done.stderr)
+
+
 def test_a_missing_file_is_refused_as_the_page_says(blocks: Blocks, tmp_path: Path) -> None:
     error = refusal(FileSource(str(tmp_path / "hots.toml")))
     assert error.reason == "config-missing"
