@@ -18,11 +18,13 @@ from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import (
     CODES,
     STATUSES,
+    Meaning,
     failures_of,
     retry_after_s,
     status_failure,
     vendor_failure,
 )
+from engine_intelligence.scrubbing import scrub
 
 REQUEST = httpx2.Request(
     "POST", "https://service.example/v1/x", headers={"Authorization": "Bearer sk-s3cr3t"}
@@ -248,3 +250,11 @@ def test_a_date_is_as_far_as_it_is_from_now(usegmt: bool) -> None:
 def test_the_wait_is_told_with_the_failure() -> None:
     failure = failure_of(status_error(openai, 429, headers={"Retry-After": "7"}))
     assert failure.retry_after_s == 7.0
+
+
+@pytest.mark.spec("E2")
+@pytest.mark.parametrize("service", ["OpenAI", "Anthropic", "the service"])
+@pytest.mark.parametrize("meaning", sorted({*STATUSES.values(), *CODES.values()}), ids=lambda each: each.text)
+def test_a_text_of_our_own_is_told_whole(meaning: Meaning, service: str) -> None:
+    text = f"{service} {meaning.text} (status 429)"
+    assert scrub(text) == text

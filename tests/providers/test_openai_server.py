@@ -156,7 +156,7 @@ def test_a_wrong_key_is_told_as_one(model_server: Server, interface: Any) -> Non
             _, end = await turn(runtime, "Hello")
             assert isinstance(end, Failed), end
             assert end.error.detail.reason == "auth"
-            assert end.error.detail.cause == "the service does not accept the key (status 401)"
+            assert end.error.detail.cause == "the service does not let this account in (status 401)"
 
     asyncio.run(scenario())
 

@@ -31,8 +31,9 @@ class Meaning(NamedTuple):
 _OVERLOADED = Meaning("unavailable", "is overloaded or failing", transient=True)
 _LIMITED = Meaning("rate-limited", "wants fewer requests", transient=True)
 _NO_CREDIT = Meaning("rate-limited", "says that the account's credit or quota is used up")
-_BAD_KEY = Meaning("auth", "does not accept the key")
-_FORBIDDEN = Meaning("auth", "does not allow this with this key")
+# Not "key": beside that word a text is told only in part (rule E2), as it may be one.
+_BAD_KEY = Meaning("auth", "does not let this account in")
+_FORBIDDEN = Meaning("auth", "does not allow this account to do that")
 _UNKNOWN = Meaning("unavailable", "knows no such model or address")
 _TOO_LONG = Meaning("refused", "finds the request too long for the model")
 _FILTERED = Meaning("refused", "declined for its content policy")
