@@ -57,15 +57,15 @@ _SYSTEM_ERROR = re.compile(r"\[((?:Errno|WinError) -?\d{1,5})\]")
 
 # What prose says of a secret without telling it.
 _ABOUT_SECRETS_TEXT = (
-    "a accept accepted accepts access account again allow allowed allows an and anthropic api are as at auth "
-    "authentication authorization be because been before but by can cannot check client code configuration configured "
-    "console could deactivated denied did disabled do does empty environment error exceeded expired failed file for "
-    "forbidden format found from generate had has have header headers host however http if in incorrect insufficient "
-    "invalid is it its length limit limits log login long longer malformed missing must new no not of on openai or "
-    "organization output per permission permissions please project provide provided provider quota rate reached "
-    "received refused rejected request requested requests required requires response revoked server service set "
-    "settings short should status supplied supported that the then this to too unauthenticated unauthorized unknown "
-    "unset unsupported used user valid value variable was were when which with without wrong you your"
+    "a access account again an and api are as at auth authentication authorization be because been before but by can "
+    "cannot check client code configuration configured console could deactivated denied did disabled do does empty "
+    "environment error exceeded expired failed file for forbidden format found from generate had has have header "
+    "headers host however http if in incorrect insufficient invalid is it its length limit limits log login long "
+    "longer malformed missing must new no not of on or organization per permission permissions please project provide "
+    "provided provider quota rate received refused rejected request requested requests required requires response "
+    "revoked server service set settings short should status supplied supported that the then this to too "
+    "unauthenticated unauthorized unknown unset unsupported used user valid value variable was were when which with "
+    "without wrong you your"
 )
 _ABOUT_SECRETS = frozenset(_ABOUT_SECRETS_TEXT.split())
 
