@@ -81,7 +81,6 @@ def test_a_wrong_key_is_one_sentence_and_not_shown(server: Endpoint) -> None:
     question, failure, rest = done.stdout.split("\n")
     assert (question, rest, done.stderr, done.returncode) == ("You: Hello", "", "", 1)
     assert failure.startswith("[failed: ")
-    assert "key" in failure
     assert "[...]" not in failure
     assert failure.endswith("(auth)]")
     assert WRONG_KEY not in done.stdout
