@@ -17,6 +17,7 @@ from engine_intelligence.host.building import build, did_you_mean, struct_fields
 from engine_intelligence.host.factories import call_factory, made_by_factory
 from engine_intelligence.host.keys import refuse_keys_in
 from engine_intelligence.host.kinds import KindContext, check_kind, make_provider
+from engine_intelligence.host.store import StoreOptions
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
 from engine_intelligence.protocol.framing import check_frame_bound
@@ -30,6 +31,8 @@ class HostTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How much a provider may hold: for each that has no limits of its own."""
     deadlines: Deadlines | None = None
     """How long things may take, in seconds: for all providers of the Host."""
+    store: StoreOptions | None = None
+    """Where the Host keeps conversations, and how much of them: for all providers that keep none themselves."""
     providers: dict[str, dict[str, Any]]
     """The characters of the game, each under the id that the game asks for."""
 
@@ -96,6 +99,11 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
             return HostPlan({provider_id: _plan_entry(provider_id, entry, limits)}, deadlines)
 
 
+def store_of_file(path: Path) -> StoreOptions:
+    """Where a Host of that file keeps conversations. Raises `SetupError` like `plan_host`."""
+    return _host_tables(_read(path), path.name, path.absolute().parent).store or StoreOptions()
+
+
 def _already(provider: IntelligenceProvider) -> Callable[[], IntelligenceProvider]:
     return lambda: provider
 
@@ -104,7 +112,7 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
     where, folder = path.name, path.absolute().parent
     tables = _host_tables(_read(path), where, folder)
     deadlines = tables.deadlines or deadlines
-    context = KindContext(deadlines, folder)
+    context = KindContext(deadlines, folder, tables.store)
     plans: dict[str, ProviderPlan] = {}
     for provider_id in tables.providers:
         place = f"{where}: providers.{provider_id}"

@@ -17,9 +17,10 @@ from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.building import build, did_you_mean, listed
-from engine_intelligence.host.directories import cache_directory, data_directory
+from engine_intelligence.host.directories import cache_directory
 from engine_intelligence.host.instructions import with_instructions
 from engine_intelligence.host.keys import Found, Vendor, find_access, look_for_access, refuse_keys_in
+from engine_intelligence.host.store import StoreOptions, make_store
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
 from engine_intelligence.providers.vendor import VendorOptions
@@ -43,10 +44,15 @@ class Kind(NamedTuple):
 class KindContext:
     """What providers of one Host share, and what they are told of it."""
 
-    def __init__(self, deadlines: Deadlines, folder: Path | None = None) -> None:
-        """`folder` is where relative paths begin: the directory of a `host.toml`; by default the working directory."""
+    def __init__(
+        self, deadlines: Deadlines, folder: Path | None = None, store: StoreOptions | None = None
+    ) -> None:
+        """`folder` is where relative paths begin: the directory of a `host.toml`; by default the working directory.
+        `store` is where conversations are kept; by default in the user's data directory.
+        """
         self.deadlines = deadlines
         self.folder = folder
+        self._store = StoreOptions() if store is None else store
         self._shared: dict[str, Any] = {}
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -57,9 +63,7 @@ class KindContext:
 
     def store(self) -> ConversationStore:
         """A store for the conversations of one provider, which closes it."""
-        from engine_intelligence.sessions.sqlite import SqliteConversationStore
-
-        return SqliteConversationStore(data_directory() / "conversations.sqlite3")
+        return make_store(self._store)
 
 
 def _make_llama(module: Any, options: Any, context: KindContext, where: str) -> Backend:
