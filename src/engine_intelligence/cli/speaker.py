@@ -23,6 +23,7 @@ from engine_intelligence.host.building import did_you_mean, listed
 from engine_intelligence.host.config import ProviderEntry, plan_host
 from engine_intelligence.host.directories import cache_directory, data_directory
 from engine_intelligence.host.kinds import KINDS, KindContext, check_kind, look_ready, options_type
+from engine_intelligence.host.store import FILE_NAME
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.models.cache import ModelCache
 from engine_intelligence.protocol.bootstrap import FileSource
@@ -167,6 +168,14 @@ def saves_directory() -> Path:
     """Where save files are. Raises `SetupError` where the package that knows it is missing."""
     try:
         return data_directory() / "saves"
+    except ModuleNotFoundError:
+        raise _no_platformdirs() from None
+
+
+def default_store_file() -> Path:
+    """Where Hosts keep conversations that are not told another place. Raises `SetupError` like `saves_directory`."""
+    try:
+        return data_directory() / FILE_NAME
     except ModuleNotFoundError:
         raise _no_platformdirs() from None
 
