@@ -128,15 +128,18 @@ def test_a_migration_that_fails_leaves_version_1_as_it_was(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks")
-def test_hosts_that_come_to_it_at_once_do_not_spoil_it(path: Path) -> None:
+@pytest.mark.parametrize("is_new", [False, True], ids=["version 1", "no file yet"])
+def test_hosts_that_come_to_it_at_once_do_not_spoil_it(path: Path, tmp_path: Path, is_new: bool) -> None:
+    path = tmp_path / "new.sqlite3" if is_new else path
     reader, writer = os.pipe()
-    forks = [_waiting_writer(path, reader, writer, number) for number in range(4)]
+    forks = [_waiting_writer(path, reader, writer, number) for number in range(8)]
     os.close(reader)
     os.close(writer)  # which lets all of them go
-    assert [os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) for fork in forks] == [0] * 4
+    assert [os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) for fork in forks] == [0] * 8
     told = with_store(path, lambda store: [turn.input for turn in store.history(ONE)])
-    assert told[:2] == ["May I pass?", "Why?"]
-    assert sorted(told[2:]) == ["host 0", "host 1", "host 2", "host 3"]
+    before = [] if is_new else ["May I pass?", "Why?"]
+    assert told[: len(before)] == before
+    assert sorted(told[len(before) :]) == [f"host {number}" for number in range(8)]
 
 
 def _waiting_writer(path: Path, reader: int, writer: int, number: int) -> int:

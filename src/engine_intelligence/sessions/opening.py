@@ -22,8 +22,8 @@ BUSY_TIMEOUT_S = 2.0
 _PAUSE_S = 0.005
 
 # FULL: a turn is on the disk before its `Completed` is told, so that it is there after a power cut too. NORMAL would lose the
-# turns since the last checkpoint with the machine, up to 4 MB of them. The price is one fsync for a turn: on a virtual disk 5 to
-# 8 ms at the median instead of 0.1, and less than 20 in 99 of 100 turns, beside the seconds that a model speaks.
+# turns since the last checkpoint with the machine, up to 4 MB of them. The price is one fsync for a turn: on a virtual disk
+# 5 to 8 ms at the median instead of 0.1, and less than 20 in 99 of 100 turns, beside the seconds that a model speaks.
 # What is deleted is overwritten: people delete what was said so that nobody reads it.
 _SETTINGS = ("PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA secure_delete = ON")
 

@@ -55,14 +55,28 @@ UPDATE turn SET tokens = turn_tokens(input, output);
 
 def version_of(connection: sqlite3.Connection) -> int:
     """The version of the store that the file is; 0 for an empty file. Raises `StoreFault` for any other file."""
-    application, version = _one(connection, "PRAGMA application_id"), _one(connection, "PRAGMA user_version")
-    if application == 0 and version == 0 and not _one(connection, "SELECT count(*) FROM sqlite_master"):
+    application, version, tables = _look(connection)
+    if application == 0 and version == 0 and tables == 0:
         return 0
     if application != APPLICATION_ID:
         raise StoreFault("the file is a database of another program")
-    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
+    if not 1 <= version <= SCHEMA_VERSION:
         raise StoreFault(f"the file has version {version}, and this program reads up to {SCHEMA_VERSION}")
     return version
+
+
+def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """The application, the version and the number of tables, all of one moment: another Host may be making the file."""
+    own = not connection.in_transaction
+    if own:
+        connection.execute("BEGIN")
+    try:
+        queries = "PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"
+        application, version, tables = (connection.execute(query).fetchone()[0] for query in queries)
+        return application, version, tables
+    finally:
+        if own and connection.in_transaction:  # an error of the system ends it
+            connection.execute("ROLLBACK")
 
 
 def bring_up(connection: sqlite3.Connection) -> None:
@@ -98,8 +112,3 @@ def turn_columns(version: int) -> str:
 def tokens_of_texts(input: str, output: str) -> int:
     """`turn_tokens` for SQL."""
     return turn_tokens(Turn(input, output))
-
-
-def _one(connection: sqlite3.Connection, query: str) -> object:
-    row: tuple[object] = connection.execute(query).fetchone()
-    return row[0]
