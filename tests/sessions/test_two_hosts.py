@@ -7,6 +7,10 @@ from support.process_marks import PATIENCE_S
 from support.remembering_minds import MIND
 from support.remembering_play import Player, check_turns, check_whole, kept, session, start
 
+from engine_intelligence.conversation import Turn
+from engine_intelligence.sessions.archive import ConversationArchive
+from engine_intelligence.sessions.sqlite import SqliteConversationStore
+
 TURNS_EACH = 100
 
 
@@ -34,3 +38,30 @@ def test_two_hosts_that_begin_a_store_together_and_share_a_session_spoil_neither
         told = [input for where, input in player.told if where == session("of both")]
         assert [input for input in shared if input.startswith(name)] == told
     assert len(shared) == sum(where == session("of both") for player in players for where, _ in player.told)
+
+
+def test_somebody_who_looks_exports_and_deletes_does_not_disturb_a_host(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    store = SqliteConversationStore(path)
+    for number in range(TURNS_EACH):
+        assert store.append(session(f"old {number}"), Turn("x", "y"), lambda: True)
+    store.close()
+    looks = 0
+    with start(path) as host:
+        player = Player(host.client(MIND), "one", [session("s1"), session("s2")])
+        gives_up_at = time.monotonic() + 3 * PATIENCE_S
+        while player.busy or len(player.told) < TURNS_EACH:
+            if len(player.told) < TURNS_EACH:
+                player.speak()
+                with ConversationArchive(path) as archive:
+                    for each in archive.summaries():
+                        archive.turns(each.session)
+                    archive.delete(session(f"old {looks % TURNS_EACH}"))
+                looks += 1
+            player.listen()
+            assert time.monotonic() < gives_up_at, len(player.told)
+    assert player.others == []
+    check_whole(path)
+    for name in ("s1", "s2"):
+        told = [input for where, input in player.told if where == session(name)]
+        assert check_turns(kept(path, session(name)), alone=True) == told
