@@ -69,6 +69,8 @@ GROUPS = {
         "ConversationStore",
         "Turn",
         "SqliteConversationStore",
+        "latest_turns",
+        "estimated_tokens",
         "ProviderError",
         "IntelligenceProvider",
         "ActivitySink",

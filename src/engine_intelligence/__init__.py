@@ -34,7 +34,7 @@ from engine_intelligence.contracts import (
     MessagePort,
     PortEnded,
 )
-from engine_intelligence.conversation import ConversationStore, Turn
+from engine_intelligence.conversation import ConversationStore, Turn, estimated_tokens, latest_turns
 from engine_intelligence.errors import IntelligenceError, ProviderError, SetupError, intelligence_failure
 from engine_intelligence.failure import ErrorCode, FailureDetail, FailureReason, IntelligenceFailure
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
@@ -112,9 +112,11 @@ __all__ = [
     "connect",
     "create_intelligence_port_client",
     "create_intelligence_runtime",
+    "estimated_tokens",
     "freeze_support",
     "intelligence_failure",
     "intelligence_plugin",
+    "latest_turns",
     "spawn_host",
 ]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from support.bad_host_files import BAD_HOST_FILES
 
 from engine_intelligence import (
     Deadlines,
@@ -81,24 +82,68 @@ def test_a_bad_provider_is_refused_as_the_page_says(
     assert_shown(blocks, title, error.message)
 
 
-FILE_CASES = {
-    "config-invalid: not TOML": '[providers.gatekeeper]\nkind "llama"\n',
-    "config-invalid: a table": '[provider.gatekeeper]\nkind = "llama"\n',
-    "config-invalid: a key": '[providers.gatekeeper]\nkind = "llama"\ninstuctions = "You guard a gate."\n',
-    "config-invalid: a deadline": '[deadlines]\nfirst_text = 20\n[providers.gatekeeper]\nkind = "llama"\n',
-    "config-invalid: neither": '[providers.gatekeeper]\ninstructions = "You guard a gate."\n',
-    "config-invalid: no provider": "",
-    "config-invalid: options of a factory": '[providers.parrot]\nfactory = "minds:parrot"\ntext = "hello"\n',
+@pytest.mark.parametrize("title", BAD_HOST_FILES)
+def test_a_bad_file_is_refused_as_the_page_says(title: str, blocks: Blocks, tmp_path: Path) -> None:
+    path = tmp_path / "host.toml"
+    path.write_text(BAD_HOST_FILES[title], encoding="utf-8")
+    error = refusal(FileSource(str(path)), "gatekeeper")
+    assert error.reason == title.partition(":")[0]
+    assert_shown(blocks, title, error.message)
+
+
+@pytest.mark.parametrize(
+    ("title", "options", "variables"),
+    [
+        ("missing-key", {}, {}),
+        ("missing-key: a variable", {"key": {"env": "ORACLE_KEY"}}, {}),
+        ("missing-key: a file", {"key": {"file": "{folder}/oracle.key"}}, {}),
+        ("bad-key", {}, {"OPENAI_API_KEY": "ask Ann"}),
+    ],
+)
+def test_a_key_that_is_not_found_is_told_as_the_page_says(
+    title: str,
+    options: dict[str, dict[str, str]],
+    variables: dict[str, str],
+    blocks: Blocks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    for package in ("openai", "tenacity"):
+        pytest.importorskip(package, reason="needs the extra openai")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    given = {
+        name: {place: value.format(folder=tmp_path) for place, value in places.items()}
+        for name, places in options.items()
+    }
+    error = refusal(ProviderSource("openai", "oracle", given), "oracle")
+    assert error.reason == title.partition(":")[0]
+    assert_shown(blocks, title, error.message.replace(str(tmp_path), PLAYER_FOLDER))
+
+
+COMMANDS = {
+    "file-exists": ["init"],
+    "no such option": ["chat", "--provider", "scripted", "--max-tokens", "20"],
+    "unknown-provider: a character": ["chat", "--host-file", "host.toml", "--character", "gatekeper"],
 }
 
 
-@pytest.mark.parametrize("title", FILE_CASES)
-def test_a_bad_file_is_refused_as_the_page_says(title: str, blocks: Blocks, tmp_path: Path) -> None:
-    path = tmp_path / "host.toml"
-    path.write_text(FILE_CASES[title], encoding="utf-8")
-    error = refusal(FileSource(str(path)), "gatekeeper")
-    assert error.reason == "config-invalid"
-    assert_shown(blocks, title, error.message)
+@pytest.mark.parametrize("title", COMMANDS)
+def test_a_command_that_is_used_wrongly_says_so_as_the_page_does(
+    title: str, blocks: Blocks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    testing = pytest.importorskip("typer.testing", reason="needs the extra cli")
+    from engine_intelligence.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "host.toml").write_text(
+        '[providers.gatekeeper]\nkind = "scripted"\n[providers.innkeeper]\nkind = "scripted"\n',
+        encoding="utf-8",
+    )
+    done = testing.CliRunner().invoke(app, COMMANDS[title])
+    assert done.exit_code > 0
+    assert_shown(blocks, title, done.stderr)
 
 
 def test_a_missing_file_is_refused_as_the_page_says(blocks: Blocks, tmp_path: Path) -> None:

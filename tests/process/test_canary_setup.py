@@ -13,7 +13,7 @@ from support.process_marks import Mark
 from support.process_play import closed_because, refusal
 
 from engine_intelligence import Deadlines, HostConnection, IntelligenceLimits, SetupError, spawn_host
-from engine_intelligence.host.config import plan_host
+from engine_intelligence.host.config import ProviderPlan, plan_host
 from engine_intelligence.host.kinds import KindContext
 from engine_intelligence.protocol.bootstrap import (
     FactorySource,
@@ -166,6 +166,14 @@ def test_no_representation_of_what_a_host_is_told_shows_a_secret(
     assert search.found_in(*evidence.texts) == set()
 
 
+def made_or_refused(plan: ProviderPlan) -> object:
+    """A provider; or why there is none, because its options hold what is seen to be a key."""
+    try:
+        return plan.make()
+    except SetupError as error:
+        return error
+
+
 def test_no_representation_of_what_a_host_holds_shows_a_secret(
     canaries: Mapping[str, Canary], search: Search
 ) -> None:
@@ -175,9 +183,8 @@ def test_no_representation_of_what_a_host_holds_shows_a_secret(
         plan = plan_host(ProviderSource("scripted", "ann", options), IntelligenceLimits(), Deadlines())
         order = Order(model_path="m.gguf", context=64, slots=1, threads=1, key=canary.text)
         endpoint = Endpoint("http://127.0.0.1:4711", canary.text)
-        evidence.look(
-            plan, plan.providers, plan.providers["ann"].make(), order, endpoint, KindContext(Deadlines())
-        )
+        evidence.look(plan, plan.providers, order, endpoint, KindContext(Deadlines()))
+        evidence.look(made_or_refused(plan.providers["ann"]))
     server = LlamaServer(Path("m.gguf"), context=64, slots=1, command=("true",))
     evidence.look(server, server.order)
     assert search.found_in(*evidence.texts) == set()

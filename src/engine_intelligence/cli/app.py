@@ -9,9 +9,12 @@ import typer
 
 from engine_intelligence.cli.chat import chat
 from engine_intelligence.cli.doctor import doctor
+from engine_intelligence.cli.init import init
 from engine_intelligence.cli.models import models_app
 from engine_intelligence.cli.play.command import play
 from engine_intelligence.cli.run import run
+from engine_intelligence.cli.schema import schema
+from engine_intelligence.cli.sessions import sessions_app
 
 app = typer.Typer(
     name="engine-intelligence",
@@ -26,6 +29,9 @@ app.command()(chat)
 # What follows the command is the game's, also where it looks like an option of ours.
 app.command(context_settings={"allow_interspersed_args": False})(run)
 app.add_typer(models_app)
+app.add_typer(sessions_app)
+app.command()(init)
+app.command()(schema)
 app.command()(doctor)
 
 

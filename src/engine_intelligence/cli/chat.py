@@ -26,7 +26,7 @@ from engine_intelligence.cli.options import (
     given,
 )
 from engine_intelligence.cli.saves import SaveFile
-from engine_intelligence.cli.speaker import choose_speaker, ensure_model, parse_options, start_host
+from engine_intelligence.cli.speaker import choose_speaker, parse_options, prepare, start_host
 from engine_intelligence.cli.terminal import TerminalFace
 
 
@@ -47,7 +47,10 @@ def chat(
         ),
     ] = None,
 ) -> None:
-    """Talk in the terminal. Ctrl-C interrupts an answer, and quits when there is none; so does the end of input."""
+    """Talk in the terminal. Ctrl-C interrupts an answer, and quits when there is none; so does the end of input.
+
+    The exit code is 1 if the last answer failed.
+    """
     with plainly():
         speaker = choose_speaker(
             provider,
@@ -63,8 +66,7 @@ def chat(
             | parse_options(option or []),
             defaults={},
         )
-        if speaker.local_model is not None:
-            ensure_model(speaker.local_model, Console(stderr=True))
+        prepare(speaker, Console(stderr=True))
         save = None if session is None else SaveFile(session)
         loaded = None if save is None else save.load(speaker.provider_id)
         dialogue = Dialogue(
@@ -84,6 +86,8 @@ def chat(
             ).run()
     if dialogue.closed_reason is not None:
         say(dialogue.closed_reason)
+        raise typer.Exit(EXIT_FAILED)
+    if dialogue.answer is not None and dialogue.answer.failed:
         raise typer.Exit(EXIT_FAILED)
 
 

@@ -154,8 +154,10 @@ def check_frames(seconds: float, *, local: bool) -> Finding:
     return Finding(name, found, advice)
 
 
-def run_silently(speaker: Speaker, *, seconds: float) -> tuple[Dialogue, FrameMeter]:
-    """Ask one question after the other for so many seconds, at least one, and show nothing. Raises as `start_host` does."""
+def run_silently(
+    speaker: Speaker, *, seconds: float, question: str = _QUESTION
+) -> tuple[Dialogue, FrameMeter]:
+    """Ask again and again for so many seconds, at least once, and show nothing. Raises as `start_host` does."""
     dialogue = Dialogue(Words("Doctor", "", "", None, ""))
     meter = FrameMeter()
     with (
@@ -164,7 +166,7 @@ def run_silently(speaker: Speaker, *, seconds: float) -> tuple[Dialogue, FrameMe
         start_host(speaker, environment={**os.environ, DATA_VARIABLE: data}) as host,
     ):
         client = host.client(speaker.provider_id)
-        face = _SilentFace(dialogue, seconds)
+        face = _SilentFace(dialogue, seconds, question)
         Loop(client, dialogue, face, closed_reason=lambda: client.close_reason, meter=meter).run()
     return dialogue, meter
 
@@ -172,9 +174,10 @@ def run_silently(speaker: Speaker, *, seconds: float) -> tuple[Dialogue, FrameMe
 class _SilentFace:
     """Asks, and leaves once the first answer has ended and the time is over."""
 
-    def __init__(self, dialogue: Dialogue, seconds: float) -> None:
+    def __init__(self, dialogue: Dialogue, seconds: float, question: str) -> None:
         self._dialogue = dialogue
         self._seconds = seconds
+        self._question = question
         self._end: float | None = None
 
     def wishes(self, now: float) -> Iterable[Wish]:
@@ -188,7 +191,7 @@ class _SilentFace:
             if self._dialogue.notice or (ended and self._dialogue.any_failed):
                 yield Quit()  # it was refused or it failed: asking again would not help
             else:
-                yield Say(_QUESTION)
+                yield Say(self._question)
 
     def show(self, now: float) -> None:
         """See `Face`."""

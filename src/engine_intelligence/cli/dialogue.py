@@ -63,6 +63,8 @@ class Answer:
     outcome: str | None = None
     """`completed`, `cancelled` or `failed: ...`, in words; `None` while it runs."""
     failed: bool = False
+    failure: IntelligenceFailure | None = None
+    """In which way it failed, if it did by itself and not with its service."""
 
     @property
     def time_to_first_text_s(self) -> float | None:
@@ -126,6 +128,15 @@ class Dialogue:
     def any_failed(self) -> bool:
         """Whether an answer failed, or the service closed by itself."""
         return self.closed_reason is not None or any(answer.failed for answer in self.answers)
+
+    @property
+    def notice_repeats_outcome(self) -> bool:
+        """Whether the notice says no more than the outcome of the answer, for a face that shows both."""
+        # Why the service closed is the outcome of the answer, and the last word of a command.
+        if self.closed_reason is not None:
+            return True
+        failure = None if self.answer is None else self.answer.failure
+        return failure is not None and self.notice == _did_not_work(failure)
 
     def may_ask(self, text: str) -> bool:
         """Whether `text` can be asked now. If not, the notice says why not."""
@@ -202,7 +213,7 @@ class Dialogue:
                 answer.outcome = "cancelled"
                 self.notice = "Interrupted. What was said does not count."
             case Failed(error=error):
-                answer.failed = True
+                answer.failed, answer.failure = True, error
                 answer.outcome = f"failed: {describe(error)}"
                 self._refused(error)
             case _:
@@ -230,7 +241,7 @@ class Dialogue:
         self.notice = f"Nobody can answer any more: {self.closed_reason}"
 
     def _refused(self, failure: IntelligenceFailure) -> None:
-        self.notice = f"That did not work: {describe(failure)}"
+        self.notice = _did_not_work(failure)
         detail = failure.detail
         lost = failure.code == "intelligence-provider-failed" and detail.reason == "session-lost"
         unusable = failure.code == "intelligence-session-provider-mismatch" or (
@@ -239,6 +250,10 @@ class Dialogue:
         if lost or unusable:
             self.session = None
             self.notice = self.words.forgotten
+
+
+def _did_not_work(failure: IntelligenceFailure) -> str:
+    return f"That did not work: {describe(failure)}"
 
 
 def describe(failure: IntelligenceFailure) -> str:

@@ -9,10 +9,15 @@ import typer
 
 Provider = Annotated[
     str,
-    typer.Option(help='Who answers: "llama", "scripted", or a factory such as "package.module:function".'),
+    typer.Option(
+        help='Who answers: a kind such as "llama" or "openai", or a factory "package.module:function".'
+    ),
 ]
 Model = Annotated[
-    str | None, typer.Option(help="The local model: a name of the catalogue, or the path of a GGUF file.")
+    str | None,
+    typer.Option(
+        help="The model: its name at the vendor; for llama one of the catalogue, or the path of a GGUF file."
+    ),
 ]
 Instructions = Annotated[str | None, typer.Option(help="What the model is told before the conversation.")]
 Seed = Annotated[int | None, typer.Option(help="A number for answers that can be repeated.")]
@@ -21,7 +26,9 @@ MaxTokens = Annotated[int | None, typer.Option(help="The bound of one answer, in
 Option = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", metavar="KEY=VALUE", help="Any other option of the provider; can be given several times."
+        "--option",
+        metavar="KEY=VALUE",
+        help="Any other option of the provider, such as base_url=URL or key.env=NAME; can be given several times.",
     ),
 ]
 HostFile = Annotated[

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -19,13 +19,22 @@ from rich.progress import (
 )
 
 from engine_intelligence.errors import SetupError
+from engine_intelligence.host.building import did_you_mean, listed
+from engine_intelligence.host.config import ProviderEntry, plan_host
 from engine_intelligence.host.directories import cache_directory, data_directory
-from engine_intelligence.host.kinds import KINDS
+from engine_intelligence.host.kinds import KINDS, KindContext, check_kind, look_ready, options_type
+from engine_intelligence.host.store import FILE_NAME
+from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.models.cache import ModelCache
+from engine_intelligence.protocol.bootstrap import FileSource
 from engine_intelligence.realm.connection import HostConnection
 from engine_intelligence.realm.spawning import spawn_host
+from engine_intelligence.scrubbing import presentable
 
 DEFAULT_MODEL = "smollm2-135m"
+
+FLAGS = ("model", "instructions", "seed", "temperature", "max_tokens")
+"""The options of a provider that commands have flags for."""
 
 
 class Speaker(NamedTuple):
@@ -36,13 +45,39 @@ class Speaker(NamedTuple):
     options: Mapping[str, object] | None
     """`None` where the source says all of it: a TOML file, a factory."""
 
-    @property
-    def local_model(self) -> str | None:
-        """The model that has to be on this machine first, if this command line can know."""
-        if self.source != "llama" or self.options is None:
+    def entry(self) -> ProviderEntry | None:
+        """What is spoken to, as the command line or a TOML file says; `None` where only the Host knows.
+
+        Raises `SetupError` for a kind or a character that there is none of, and for a TOML file that is wrong.
+        """
+        if isinstance(self.source, Path):
+            plan = plan_host(FileSource(str(self.source)), IntelligenceLimits(), Deadlines())
+            if self.provider_id not in plan.providers:
+                guess = did_you_mean(self.provider_id, plan.providers)
+                raise SetupError(
+                    "unknown-provider",
+                    f"{self.source} has no provider {self.provider_id!r}{guess}. It has: {listed(plan.providers)}.",
+                )
+            return plan.providers[self.provider_id].entry
+        if self.options is None:
             return None
-        model = self.options.get("model", DEFAULT_MODEL)
-        return model if isinstance(model, str) else None
+        check_kind(self.source)
+        where = f"The options of the provider {self.source!r}"
+        return ProviderEntry(self.source, None, self.options, where, KindContext(Deadlines()))
+
+
+def prepare(speaker: Speaker, console: Console) -> None:
+    """Find out what can be wrong with a speaker before its Host is started, and fetch its model if there is none.
+
+    Raises `SetupError`.
+    """
+    entry = speaker.entry()
+    if entry is None or entry.kind is None:
+        return
+    look_ready(entry.kind, entry.options, entry.context, entry.where)
+    model = entry.options.get("model", DEFAULT_MODEL)
+    if entry.kind == "llama" and isinstance(model, str):
+        ensure_model(model, console)
 
 
 def choose_speaker(
@@ -66,22 +101,55 @@ def choose_speaker(
         if character is None:
             raise ValueError(f"Say which of the providers of {source} to speak to, with --character NAME.")
         return Speaker(provider if host_file is None else host_file, character, None)
+    _check_flags(provider, options)
     return Speaker(provider, character or provider, {**defaults.get(provider, {}), **options})
 
 
+def _check_flags(kind: str, options: Mapping[str, object]) -> None:
+    """Raise `ValueError` for a flag of the command line that this kind has no option for. The Host judges all else."""
+    if kind not in KINDS:
+        return
+    known = options_type(kind).__struct_fields__
+    for name in FLAGS:
+        if name in options and name not in known:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"The provider {kind!r} has no option {name}, so leave out {flag}. Its options are {listed(known)}; "
+                "those that have no flag of their own are given as --option KEY=VALUE."
+            )
+
+
 def parse_options(pairs: Sequence[str]) -> dict[str, object]:
-    """`["interval_s=0.1", "text=Hello"]` as options: a value is JSON where it can be, else text. Raises `ValueError`."""
+    """`["interval_s=0.1", "key.env=MY_KEY"]` as options: a value is JSON where it can be, else text; a dot goes into a table.
+
+    Raises `ValueError`.
+    """
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise ValueError(f"--option {pair!r} is not KEY=VALUE, such as --option max_tokens=40.")
+        *tables, last = name.split(".")
+        if not equals or not last or not all(tables):
+            raise ValueError(
+                f"--option {_name_only(pair)} is not KEY=VALUE, such as --option max_tokens=40 or --option key.env=MY_KEY."
+            )
         try:
             value: Any = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        options[name] = value
+        table = options
+        for step in tables:
+            inner = table.setdefault(step, {})
+            if not isinstance(inner, dict):
+                raise ValueError(f"--option {name}: {step} has a value already, so it is no table.")
+            table = cast("dict[str, object]", inner)
+        table[last] = value
     return options
+
+
+def _name_only(pair: str) -> str:
+    """What was given, up to its value, which may be a key."""
+    name, equals, _ = pair.partition("=")
+    return presentable(repr(f"{name}=..." if equals else name))
 
 
 def model_cache() -> ModelCache:
@@ -100,6 +168,14 @@ def saves_directory() -> Path:
     """Where save files are. Raises `SetupError` where the package that knows it is missing."""
     try:
         return data_directory() / "saves"
+    except ModuleNotFoundError:
+        raise _no_platformdirs() from None
+
+
+def default_store_file() -> Path:
+    """Where Hosts keep conversations that are not told another place. Raises `SetupError` like `saves_directory`."""
+    try:
+        return data_directory() / FILE_NAME
     except ModuleNotFoundError:
         raise _no_platformdirs() from None
 

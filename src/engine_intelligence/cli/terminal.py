@@ -36,8 +36,7 @@ class Printer:
             self._print_answer(answer)
         if dialogue.notice != self._notice:
             self._notice = dialogue.notice
-            # Why the service closed is the outcome of the answer, and the last word of the command.
-            if self._notice and dialogue.closed_reason is None:
+            if self._notice and not dialogue.notice_repeats_outcome:
                 self.line(f"({self._notice})")
         self._out.flush()
 

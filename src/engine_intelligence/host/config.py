@@ -4,19 +4,59 @@
 
 from __future__ import annotations
 
-import importlib
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.errors import SetupError
-from engine_intelligence.host.kinds import KindContext, build, check_kind, did_you_mean, make_provider
+from engine_intelligence.host.building import build, did_you_mean, struct_fields
+from engine_intelligence.host.factories import call_factory, made_by_factory
+from engine_intelligence.host.keys import refuse_keys_in
+from engine_intelligence.host.kinds import KindContext, check_kind, make_provider
+from engine_intelligence.host.store import StoreOptions
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
 from engine_intelligence.protocol.framing import check_frame_bound
-from engine_intelligence.scrubbing import describe_exception
+
+
+class HostTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a Host offers: its characters, and the bounds that hold for all of them."""
+
+    # A table is read, checked and told to editors by being a field here that holds a struct.
+    limits: IntelligenceLimits | None = None
+    """How much a provider may hold: for each that has no limits of its own."""
+    deadlines: Deadlines | None = None
+    """How long things may take, in seconds: for all providers of the Host."""
+    store: StoreOptions | None = None
+    """Where the Host keeps conversations, and how much of them: for all providers that keep none themselves."""
+    providers: dict[str, dict[str, Any]]
+    """The characters of the game, each under the id that the game asks for."""
+
+
+class ProviderTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may stand in the table of each provider beside the options of its kind."""
+
+    # As in `HostTables`.
+    limits: IntelligenceLimits | None = None
+    """How much this provider may hold, instead of the Host's limits."""
+
+
+class ProviderEntry(NamedTuple):
+    """A provider as a configuration names it: by a kind with its options, which no `repr` shows (rule E2), or by a factory."""
+
+    kind: str | None
+    factory: str | None
+    options: Mapping[str, object]
+    where: str
+    """The place of the options, for people."""
+    context: KindContext
+
+    def __repr__(self) -> str:
+        return f"ProviderEntry(where={self.where!r})"
 
 
 class ProviderPlan(NamedTuple):
@@ -27,6 +67,8 @@ class ProviderPlan(NamedTuple):
 
     make: Callable[[], IntelligenceProvider]
     limits: IntelligenceLimits
+    entry: ProviderEntry | None = None
+    """Whence it comes, where a configuration says so."""
 
 
 class HostPlan(NamedTuple):
@@ -52,89 +94,14 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
         case ProviderSource(kind=kind, provider_id=provider_id, options=options):
             check_kind(kind)
             _check_limits(limits, "spawn_host")
-            context = KindContext(deadlines)
             where = f"The options of the provider {kind!r}"
-            plan = ProviderPlan(lambda: make_provider(kind, provider_id, options, context, where), limits)
-            return HostPlan({provider_id: plan}, deadlines)
+            entry = ProviderEntry(kind, None, options, where, KindContext(deadlines))
+            return HostPlan({provider_id: _plan_entry(provider_id, entry, limits)}, deadlines)
 
 
-def call_factory(name: str) -> list[IntelligenceProvider]:
-    """The providers that the function `package.module:function` returns.
-
-    Raises `SetupError` if it cannot be found or called.
-    """
-    module_name, _, function_name = name.partition(":")
-    if module_name == "__main__":
-        raise SetupError(
-            "bad-factory",
-            f"The factory {name!r} names the game's main module, which in the Host is another: "
-            "put the factory into a module of its own, or name the main one as it is imported.",
-        )
-    if not module_name or not function_name:
-        raise SetupError(
-            "bad-factory", f'{name!r} is not the name of a factory: write it as "package.module:function".'
-        )
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise SetupError(
-                "bad-factory",
-                f"The factory {name!r} cannot be imported: there is no module {error.name!r} where the game finds its own. "
-                'Write it as "package.module:function", as the game would import it.',
-            ) from None
-        raise SetupError(
-            "missing-package",
-            f"The factory {name!r} needs a package that is not installed ({error.name}). Install it where the Host runs.",
-        ) from None
-    except SetupError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a border: a module of the user's, which may even exit
-        raise SetupError(
-            "bad-factory",
-            f"The module of the factory {name!r} raised {describe_exception(error)}. Import it in Python to see where.",
-        ) from None
-    try:
-        factory = getattr(module, function_name, None)  # a module may have a `__getattr__` of its own
-        if not callable(factory):
-            raise SetupError(
-                "bad-factory",
-                f"The module {module_name!r} has no function {function_name!r}: check the name.",
-            )
-        made: Any = factory()
-        candidates: list[Any] = list(made) if hasattr(made, "__iter__") else [made]
-    except SetupError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a border: a function of the user's, which may even exit
-        raise SetupError(
-            "bad-factory",
-            f"The factory {name!r} raised {describe_exception(error)}. Call it in Python, without arguments, to see where.",
-        ) from None
-    for candidate in candidates:
-        if not _is_provider(candidate):
-            raise SetupError(
-                "bad-factory",
-                f"The factory {name!r} returned {type(candidate).__name__}, which is no provider: "
-                "return an object with id, start, cancel and close, such as a StreamProvider, or several of them.",
-            )
-    if not candidates:
-        raise SetupError("bad-factory", f"The factory {name!r} returned no provider.")
-    ids = [candidate.id for candidate in candidates]
-    if len(set(ids)) < len(ids):
-        raise SetupError(
-            "bad-factory", f"The factory {name!r} returned two providers of the same id: each needs its own."
-        )
-    return candidates
-
-
-def _is_provider(candidate: Any) -> bool:
-    try:
-        has_id = isinstance(candidate.id, str)
-    except BaseException:  # noqa: BLE001 - a border: an object of the user's
-        return False
-    return has_id and all(
-        callable(getattr(candidate, method, None)) for method in ("start", "cancel", "close")
-    )
+def store_of_file(path: Path) -> StoreOptions:
+    """Where a Host of that file keeps conversations. Raises `SetupError` like `plan_host`."""
+    return _host_tables(_read(path), path.name, path.absolute().parent).store or StoreOptions()
 
 
 def _already(provider: IntelligenceProvider) -> Callable[[], IntelligenceProvider]:
@@ -142,9 +109,25 @@ def _already(provider: IntelligenceProvider) -> Callable[[], IntelligenceProvide
 
 
 def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> HostPlan:
-    where = path.name
+    where, folder = path.name, path.absolute().parent
+    tables = _host_tables(_read(path), where, folder)
+    deadlines = tables.deadlines or deadlines
+    context = KindContext(deadlines, folder, tables.store)
+    plans: dict[str, ProviderPlan] = {}
+    for provider_id in tables.providers:
+        place = f"{where}: providers.{provider_id}"
+        options = dict(_table(tables.providers, provider_id, f"{where}: providers"))
+        own = ProviderTables(**_take_tables(ProviderTables, options, f"{place}.", folder))
+        entry = _entry(options, place, context)
+        own_limits = own.limits or tables.limits or limits
+        _check_limits(own_limits, place)
+        plans[provider_id] = _plan_entry(provider_id, entry, own_limits)
+    return HostPlan(plans, deadlines)
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise SetupError(
             "config-missing", f"There is no file {path}: check the path that the Host was given."
@@ -153,75 +136,67 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
         raise SetupError(
             "config-missing", f"The file {path} cannot be read ({type(error).__name__})."
         ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError("config-invalid", f"{where} is not valid TOML: {error}.") from None
-    tables = ("limits", "deadlines", "providers")
-    for key in table:
-        if key not in tables:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SetupError("config-invalid", f"{path.name} is not valid TOML: {error}.") from None
+
+
+def _host_tables(file: dict[str, Any], where: str, folder: Path) -> HostTables:
+    refuse_keys_in(file, where)
+    names = HostTables.__struct_fields__
+    for key in file:
+        if key not in names:
             raise SetupError(
                 "config-invalid",
-                f"{where}: there is no table {key!r}{did_you_mean(key, tables)}. The tables are {', '.join(tables)}.",
+                f"{where}: there is no table {key!r}{did_you_mean(key, names)}. The tables are {', '.join(names)}.",
             )
-    shared_limits = (
-        build(IntelligenceLimits, _table(table, "limits", where), f"{where}: limits")
-        if "limits" in table
-        else limits
-    )
-    if "deadlines" in table:
-        deadlines = build(Deadlines, _table(table, "deadlines", where), f"{where}: deadlines")
-    entries = _table(table, "providers", where)
-    if not entries:
+    providers = _table(file, "providers", where)
+    if not providers:
         raise SetupError(
             "config-invalid",
             f'{where} names no provider: add a table such as [providers.gatekeeper] with kind = "llama".',
         )
-    context = KindContext(deadlines)
-    plans = {
-        provider_id: _plan_entry(
-            provider_id, _table(entries, provider_id, f"{where}: providers"), shared_limits, context, where
-        )
-        for provider_id in entries
+    made = _take_tables(HostTables, file, f"{where}: ", folder)
+    return HostTables(providers=cast("dict[str, dict[str, Any]]", providers), **made)
+
+
+def _take_tables(
+    struct: type[msgspec.Struct], values: dict[str, Any], prefix: str, folder: Path
+) -> dict[str, Any]:
+    """The tables that `struct` has fields for, taken out of `values` and made structs."""
+    return {
+        name: build(kind, _table({name: values.pop(name)}, name, prefix.rstrip(": .")), prefix + name, folder)
+        for name, kind in struct_fields(struct).items()
+        if name in values
     }
-    return HostPlan(plans, deadlines)
 
 
-def _plan_entry(
-    provider_id: str,
-    entry: Mapping[str, object],
-    limits: IntelligenceLimits,
-    context: KindContext,
-    where: str,
-) -> ProviderPlan:
-    where = f"{where}: providers.{provider_id}"
-    options = dict(entry)
-    own_limits = options.pop("limits", None)
-    if own_limits is not None:
-        limits = build(IntelligenceLimits, _table(entry, "limits", where), f"{where}.limits")
-    _check_limits(limits, where)
+def _entry(table: Mapping[str, object], where: str, context: KindContext) -> ProviderEntry:
+    options = dict(table)
     kind, factory = options.pop("kind", None), options.pop("factory", None)
     if isinstance(kind, str) and factory is None:
         check_kind(kind, f"{where}: ")
-        return ProviderPlan(lambda: make_provider(kind, provider_id, options, context, where), limits)
+        return ProviderEntry(kind, None, options, where, context)
     if isinstance(factory, str) and kind is None:
         if options:
             raise SetupError(
                 "config-invalid",
                 f"{where}: a factory takes no options, so {next(iter(options))!r} means nothing here.",
             )
-        return ProviderPlan(lambda: _made_by_factory(factory, provider_id, where), limits)
+        return ProviderEntry(None, factory, options, where, context)
     raise SetupError(
         "config-invalid",
         f'{where}: say what it is, either kind = "llama" or factory = "package.module:function".',
     )
 
 
-def _made_by_factory(factory: str, provider_id: str, where: str) -> IntelligenceProvider:
-    for provider in call_factory(factory):
-        if provider.id == provider_id:
-            return provider
-    raise SetupError(
-        "bad-factory", f"{where}: the factory {factory!r} made no provider whose id is {provider_id!r}."
-    )
+def _plan_entry(provider_id: str, entry: ProviderEntry, limits: IntelligenceLimits) -> ProviderPlan:
+    def make() -> IntelligenceProvider:
+        if entry.factory is not None:
+            return made_by_factory(entry.factory, provider_id, entry.where)
+        assert entry.kind is not None
+        return make_provider(entry.kind, provider_id, entry.options, entry.context, entry.where)
+
+    return ProviderPlan(make, limits, entry)
 
 
 def _check_limits(limits: IntelligenceLimits, where: str) -> None:

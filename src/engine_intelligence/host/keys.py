@@ -6,9 +6,10 @@ Environment variables are read here, in `host/config.py`, `host/directories.py` 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from engine_intelligence.errors import SetupError
 from engine_intelligence.providers.options import check_address
@@ -17,11 +18,34 @@ from engine_intelligence.providers.vendor import Access, KeySource, VendorOption
 # What servers on one's own machine are given that want no key; the SDKs insist on one.
 NO_KEY = "none"
 
-PLACES = 'key = { env = "NAME" }, { file = "PATH" } or { keyring = "SERVICE" }'
+PLACES = 'key.env = "NAME", key.file = "PATH" or key.keyring = "SERVICE"'
 """The ways to say where a key is."""
 
-# Names under which people write a key where none belongs.
-_KEY_NAMES = ("key", "api_key", "apikey", "api-key", "token", "auth_token", "secret", "password")
+# Words of a name under which people write a key: of `api_key`, `apiKey`, `OPENAI_API_KEY` and `Authorization`.
+_KEY_WORDS = frozenset(
+    (
+        "key",
+        "apikey",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "passphrase",
+        "authorization",
+        "bearer",
+        "credential",
+        "credentials",
+    )
+)
+_WORDS_OF_A_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+# What services issue as keys begins so, and so does a header with one; a digit tells them from prose.
+_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|hf|ghp|glpat|nvapi|pplx|csk|fw|r8)[-_]|AIza)"
+    r"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|\bBearer\s+\S{8}"
+)
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Vendor(NamedTuple):
@@ -33,19 +57,68 @@ class Vendor(NamedTuple):
     host: str = ""
 
 
-def refuse_keys_in(options: Mapping[str, object], where: str) -> None:
-    """Raise `SetupError` if a key itself stands in a configuration; it is not told."""
-    for name, value in options.items():
-        if name.lower() in _KEY_NAMES and isinstance(value, str):
+class Found(NamedTuple):
+    """A key and an address, and in words where the key was found."""
+
+    access: Access
+    place: str
+
+
+def refuse_keys_in(values: Mapping[str, object], where: str) -> None:
+    """Raise `SetupError` with reason `key-in-configuration` if a key itself stands in a configuration, at any depth.
+
+    It is recognised by the name that it stands under, or by its own form, and never told.
+    """
+    _refuse_in_table(values, where, ())
+
+
+def _refuse_in_table(values: Mapping[str, object], where: str, path: tuple[str, ...]) -> None:
+    for name, value in values.items():
+        if _KEY.search(name):
+            raise _key_in_configuration(where, path, "the name of a value")
+        _refuse_key(name, value, where, path)
+
+
+def _refuse_key(name: str, value: object, where: str, path: tuple[str, ...]) -> None:
+    if isinstance(value, Mapping):
+        _refuse_in_table(cast("Mapping[str, object]", value), where, (*path, name))
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            _refuse_key(name, each, where, path)
+    elif isinstance(value, str) and value.strip():
+        if _names_a_key(name) or _KEY.search(value):
+            raise _key_in_configuration(where, path, name)
+        if name == "env" and not _VARIABLE.fullmatch(value):
             raise SetupError(
                 "key-in-configuration",
-                f"{where}: {name} holds a key itself. Files are shared, committed and backed up, and so are keys in them. "
-                f"Say where it is: {PLACES}.",
+                f"{_place(where, path)}: env holds no name of an environment variable. If it is a key itself: set a variable "
+                'to it where the Host is started, and say the name of that, such as env = "GATEKEEPER_KEY".',
             )
 
 
+def _names_a_key(name: str) -> bool:
+    return any(word.lower() in _KEY_WORDS for word in _WORDS_OF_A_NAME.findall(name))
+
+
+def _key_in_configuration(where: str, path: tuple[str, ...], what: str) -> SetupError:
+    return SetupError(
+        "key-in-configuration",
+        f"{_place(where, path)}: {what} holds a key itself. Files are shared, committed and backed up, and so are keys in "
+        f"them. Say where it is: {PLACES}.",
+    )
+
+
+def _place(where: str, path: tuple[str, ...]) -> str:
+    return f"{where}: {'.'.join(path)}" if path else where
+
+
 def find_access(options: VendorOptions, vendor: Vendor, where: str) -> Access:
-    """The key and the address for a provider of `vendor`.
+    """The key and the address for a provider of `vendor`. Raises like `look_for_access`."""
+    return look_for_access(options, vendor, where).access
+
+
+def look_for_access(options: VendorOptions, vendor: Vendor, where: str) -> Found:
+    """The key and the address for a provider of `vendor`, and where the key is.
 
     Raises `SetupError` with reason `missing-key`, `bad-key`, or `config-invalid` for an address that is none. The vendor's
     own variable holds a key for the vendor, so that it is sent to another host only if the configuration names it, or if the
@@ -53,14 +126,16 @@ def find_access(options: VendorOptions, vendor: Vendor, where: str) -> Access:
     """
     base_url = options.base_url or _address(vendor.url_variable, where)
     if options.key is not None:
-        return Access(_checked(_read(options.key, where), where), base_url)
+        place, key = _read(options.key, where)
+        return Found(Access(_checked(key, where), base_url), place)
     address = options.base_url
     may_know = address is None or is_loopback(address) or is_at(address, vendor.host)
     key = os.environ.get(vendor.key_variable, "").strip() if may_know else ""
     if key:
-        return Access(_checked(key, where), base_url)
+        place = f"the environment variable {vendor.key_variable}"
+        return Found(Access(_checked(key, where), base_url), place)
     if base_url is not None:
-        return Access(NO_KEY, base_url)
+        return Found(Access(NO_KEY, base_url), "none, which a server of one's own needs not")
     raise SetupError(
         "missing-key",
         f"{where}: {vendor.name} needs a key: set the environment variable {vendor.key_variable} where the Host is started, "
@@ -79,20 +154,29 @@ def _address(variable: str, where: str) -> str | None:
     return address
 
 
-def _read(source: KeySource, where: str) -> str:
+def _read(source: KeySource, where: str) -> tuple[str, str]:
+    """Where the key is, in words, and the key."""
     if source.env is not None:
-        key = os.environ.get(source.env, "")
-        advice = f"the environment variable {source.env} is not set where the Host was started"
+        place = f"the environment variable {_shown_variable(source.env)}"
+        key = os.environ.get(source.env, "") if _VARIABLE.fullmatch(source.env) else ""
+        fault = f"{place} is not set where the Host was started"
     elif source.file is not None:
+        place = f"the file {source.file}"
         key = _read_file(Path(source.file).expanduser(), where)
-        advice = f"the file {source.file} is empty"
+        fault = f"{place} is empty"
     else:
         assert source.keyring is not None
+        place = f"the system's keyring, service {source.keyring}"
         key = _read_keyring(source.keyring, source.user or source.keyring, where)
-        advice = f"the system's keyring has no entry for the service {source.keyring}"
+        fault = f"the system's keyring has no entry for the service {source.keyring}"
     if not key.strip():
-        raise SetupError("missing-key", f"{where}: there is no key: {advice}.")
-    return key.strip()
+        raise SetupError("missing-key", f"{where}: there is no key: {fault}.")
+    return place, key.strip()
+
+
+def _shown_variable(name: str) -> str:
+    """The name, if it can be no key that was pasted in its place."""
+    return name if _VARIABLE.fullmatch(name) and name.isupper() else "that env names"
 
 
 def _read_file(path: Path, where: str) -> str:

@@ -5,24 +5,25 @@ Nothing of a kind is loaded before that.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.conversation import ConversationStore
 from engine_intelligence.errors import SetupError
-from engine_intelligence.host.directories import cache_directory, data_directory
-from engine_intelligence.host.keys import Vendor, find_access, refuse_keys_in
+from engine_intelligence.host.building import build, did_you_mean, listed
+from engine_intelligence.host.directories import cache_directory
+from engine_intelligence.host.instructions import with_instructions
+from engine_intelligence.host.keys import Found, Vendor, find_access, look_for_access, refuse_keys_in
+from engine_intelligence.host.store import StoreOptions, make_store
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
 from engine_intelligence.providers.vendor import VendorOptions
-
-StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class Kind(NamedTuple):
@@ -43,8 +44,15 @@ class Kind(NamedTuple):
 class KindContext:
     """What providers of one Host share, and what they are told of it."""
 
-    def __init__(self, deadlines: Deadlines) -> None:
+    def __init__(
+        self, deadlines: Deadlines, folder: Path | None = None, store: StoreOptions | None = None
+    ) -> None:
+        """`folder` is where relative paths begin: the directory of a `host.toml`; by default the working directory.
+        `store` is where conversations are kept; by default in the user's data directory.
+        """
         self.deadlines = deadlines
+        self.folder = folder
+        self._store = StoreOptions() if store is None else store
         self._shared: dict[str, Any] = {}
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -55,9 +63,7 @@ class KindContext:
 
     def store(self) -> ConversationStore:
         """A store for the conversations of one provider, which closes it."""
-        from engine_intelligence.sessions.sqlite import SqliteConversationStore
-
-        return SqliteConversationStore(data_directory() / "conversations.sqlite3")
+        return make_store(self._store)
 
 
 def _make_llama(module: Any, options: Any, context: KindContext, where: str) -> Backend:
@@ -76,16 +82,22 @@ def _make_scripted(module: Any, options: Any, context: KindContext, where: str) 
     return backend
 
 
-def _make_vendor(vendor: Vendor) -> Callable[[Any, Any, KindContext, str], Backend]:
-    def make(module: Any, options: VendorOptions, context: KindContext, where: str) -> Backend:
+class VendorMaker(NamedTuple):
+    """Makes backends of the kind of one vendor: with the key that a Host found, and trying again."""
+
+    vendor: Vendor
+
+    def __call__(self, module: Any, options: VendorOptions, context: KindContext, where: str) -> Backend:
         from engine_intelligence.providers.retries import Retrying
 
-        backend: Backend = module.create(options, find_access(options, vendor, where))
+        backend: Backend = module.create(options, find_access(options, self.vendor, where))
         deadlines = context.deadlines
         within_s = min(deadlines.first_text_s, deadlines.activity_s)
         return Retrying(backend, attempts=options.attempts, within_s=within_s)
 
-    return make
+
+def _make_vendor(vendor: Vendor) -> VendorMaker:
+    return VendorMaker(vendor)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -111,7 +123,7 @@ def check_kind(name: str, where: str = "") -> None:
         raise SetupError(
             "unknown-provider-kind",
             f"{where}There is no kind of provider named {name!r}{did_you_mean(name, KINDS)}. "
-            f'The kinds are {_listed(KINDS)}; for one of your own, name a factory: "package.module:function".',
+            f'The kinds are {listed(KINDS)}; for one of your own, name a factory: "package.module:function".',
         )
 
 
@@ -129,6 +141,14 @@ def make_provider(
 
 def make_backend(kind_name: str, options: Mapping[str, object], context: KindContext, where: str) -> Backend:
     """What a provider of that kind answers with. Raises like `make_provider`."""
+    check_packages(kind_name)
+    kind = KINDS[kind_name]
+    made = read_options(kind_name, options, context.folder, where)
+    return kind.make(importlib.import_module(kind.module), made, context, where)
+
+
+def check_packages(kind_name: str) -> None:
+    """Raise `SetupError` if a package that this kind needs is not installed."""
     kind = KINDS[kind_name]
     missing = [package for package in kind.packages if importlib.util.find_spec(package) is None]
     if missing:
@@ -137,37 +157,39 @@ def make_backend(kind_name: str, options: Mapping[str, object], context: KindCon
             f"The provider {kind_name!r} needs packages that are not installed ({', '.join(missing)}). "
             f'Install them with: pip install "engine-intelligence[{kind.extra}]"',
         )
+
+
+def options_type(kind_name: str) -> type[msgspec.Struct]:
+    """The struct of a kind's options. No SDK is imported for it."""
+    struct: type[msgspec.Struct] = importlib.import_module(KINDS[kind_name].module).Options
+    return struct
+
+
+def read_options(
+    kind_name: str, options: Mapping[str, object], folder: Path | None, where: str
+) -> msgspec.Struct:
+    """The options of a provider of that kind. Relative paths in them begin at `folder`. Raises `SetupError`."""
     refuse_keys_in(options, where)
-    module = importlib.import_module(kind.module)
-    return kind.make(module, build(module.Options, options, where), context, where)
+    struct = options_type(kind_name)
+    return build(struct, with_instructions(struct, options, folder, where), where, folder)
 
 
-def build(struct: type[StructT], values: Mapping[str, object], where: str) -> StructT:
-    """A struct from a table of a configuration.
+class Readiness(NamedTuple):
+    """What is known of a provider before it is made: its options, and for one of a vendor whom it asks and with which key."""
 
-    Raises `SetupError` naming the key that is unknown or has a bad value.
+    options: msgspec.Struct
+    vendor: Vendor | None = None
+    found: Found | None = None
+
+
+def look_ready(kind_name: str, options: Mapping[str, object], context: KindContext, where: str) -> Readiness:
+    """Whether a provider of that kind has its packages, right options and a key. Nothing is imported, made or sent for it.
+
+    Raises like `make_provider`, which finds out the rest.
     """
-    names = struct.__struct_fields__
-    for key in values:
-        if key not in names:
-            raise SetupError(
-                "config-invalid",
-                f"{where}: there is no key {key!r}{did_you_mean(key, names)}. The keys are {_listed(names)}.",
-            )
-    encoded = dict(zip(names, struct.__struct_encode_fields__, strict=True))
-    try:
-        return msgspec.convert({encoded[key]: value for key, value in values.items()}, struct, strict=True)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        for name, wire_name in encoded.items():
-            text = text.replace(f"$.{wire_name}", name)
-        raise SetupError("config-invalid", f"{where}: {text}.") from None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+    check_packages(kind_name)
+    made = read_options(kind_name, options, context.folder, where)
+    maker = KINDS[kind_name].make
+    if isinstance(maker, VendorMaker) and isinstance(made, VendorOptions):
+        return Readiness(made, maker.vendor, look_for_access(made, maker.vendor, where))
+    return Readiness(made)

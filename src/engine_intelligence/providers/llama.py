@@ -23,7 +23,7 @@ from engine_intelligence.providers.failures import vendor_failure
 from engine_intelligence.providers.llama_server import LlamaServer, LlamaServers
 from engine_intelligence.providers.openai_chat import chat_answer, chat_messages
 from engine_intelligence.providers.openai_client import Connection, narrowed
-from engine_intelligence.providers.options import check_number, check_text, check_whole_number
+from engine_intelligence.providers.options import NameOrPath, check_number, check_text, check_whole_number
 from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.providers.vendor import Access
 
@@ -42,7 +42,7 @@ MAX_SEED = 2**32 - 2
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a Host's configuration may say of a local model. A bad value raises `ValueError` that names field and value."""
 
-    model: str = "smollm2-135m"
+    model: NameOrPath = "smollm2-135m"
     """A name of the catalogue, or the path of a GGUF file."""
     instructions: str = ""
     """What the model is told before the conversation; empty: nothing (rule P4)."""

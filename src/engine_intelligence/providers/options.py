@@ -1,11 +1,25 @@
-"""Checks that the options of providers have in common. Each raises `ValueError` that names the field and the value."""
+"""What the options of providers have in common: types that mark a path, and checks.
+
+Each check raises `ValueError` that names the field and the value.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
+import msgspec
+
 from engine_intelligence.scrubbing import is_encodable
+
+IS_PATH = {"path": "always"}
+MAY_BE_PATH = {"path": "sometimes"}
+
+PathOption: TypeAlias = Annotated[str, msgspec.Meta(extra=IS_PATH)]
+"""The path of a file or directory. In a `host.toml` a relative one begins at the directory of that file."""
+NameOrPath: TypeAlias = Annotated[str, msgspec.Meta(extra=MAY_BE_PATH)]
+"""A name, or a path, which is told by a slash in it or by its ending `.gguf`."""
 
 
 def check_whole_number(name: str, value: object, *, least: int, most: int) -> None:
@@ -39,5 +53,5 @@ def check_address(name: str, value: str) -> None:
         raise ValueError(f"{name} must be an address such as https://host/v1, without ? and #")
     if "@" in parts.netloc:
         raise ValueError(
-            f"{name} must not hold a name or password: say where the key is with key = {{ ... }}"
+            f"{name} must not hold a name or password: say where the key is with key.env, key.file or key.keyring"
         )

@@ -117,6 +117,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The options of the kind `scripted`: every Activity says the same, a word at a time."""
 
     text: str = "The script says this and no more."
+    """What is said each time, not empty."""
     interval_s: float = 0.02
     """Seconds between two words, 0 or more."""
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from engine_intelligence.providers.options import (
+    PathOption,
     check_address,
     check_number,
     check_text,
@@ -35,7 +36,7 @@ class KeySource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     env: str | None = None
     """The name of an environment variable of the Host."""
-    file: str | None = None
+    file: PathOption | None = None
     """The path of a file that holds the key and nothing else; `~` is the home directory."""
     keyring: str | None = None
     """The name of a service in the system's keyring (`pip install 'engine-intelligence[keyring]'`)."""
@@ -45,9 +46,7 @@ class KeySource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         places = [place for place in (self.env, self.file, self.keyring) if place is not None]
         if len(places) != 1 or not places[0]:
-            raise ValueError(
-                'key must name one place: { env = "..." }, { file = "..." } or { keyring = "..." }'
-            )
+            raise ValueError('key must name one place: env = "NAME", file = "PATH" or keyring = "SERVICE"')
         if self.user is not None and self.keyring is None:
             raise ValueError("key: user belongs to keyring")
 

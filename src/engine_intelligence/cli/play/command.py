@@ -40,8 +40,8 @@ from engine_intelligence.cli.saves import Loaded, SaveFile
 from engine_intelligence.cli.speaker import (
     Speaker,
     choose_speaker,
-    ensure_model,
     parse_options,
+    prepare,
     saves_directory,
     start_host,
 )
@@ -110,8 +110,7 @@ def play(
             | parse_options(option or []),
             defaults=DEFAULTS,
         )
-        if speaker.local_model is not None:
-            ensure_model(speaker.local_model, Console(stderr=True))
+        prepare(speaker, Console(stderr=True))
         save_file = SaveFile(save if save is not None else saves_directory() / save_name(speaker.provider_id))
         loaded = Loaded(None) if new else save_file.load(speaker.provider_id)
         if headless:
