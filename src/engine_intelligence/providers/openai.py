@@ -9,11 +9,11 @@ OpenAI where the Responses interface is used with it, and by the Host otherwise,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from engine_intelligence.conversation import Turn
+from engine_intelligence.conversation import latest_turns
 from engine_intelligence.errors import ProviderError, SetupError
 from engine_intelligence.providers.failures import failures_of
 from engine_intelligence.providers.openai_chat import chat_answer
@@ -120,7 +120,7 @@ class OpenAIBackend:
 
     def _chat(self, client: AsyncOpenAI, model: str, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
         options = self._options
-        turns = latest_turns(prompt.history, options.history_tokens)
+        turns = latest_turns(prompt.history, max_tokens=options.history_tokens)
         # The vendor's newer models refuse the older name, and other servers do not all know the newer one.
         bound = "max_completion_tokens" if self._at_vendor else "max_tokens"
         request = {
@@ -150,7 +150,7 @@ class OpenAIBackend:
             except Exception as error:
                 if begun or not _is_forgotten(error):
                     raise
-        turns = latest_turns(prompt.history, self._options.history_tokens)
+        turns = latest_turns(prompt.history, max_tokens=self._options.history_tokens)
         if remote is not None and not turns:
             raise ProviderError(f"{self._service} has forgotten this conversation", reason="session-lost")
         whole = {"input": input_messages(turns, prompt.input)}
@@ -201,15 +201,3 @@ def _is_forgotten(error: Exception) -> bool:
     status, code = getattr(error, "status_code", None), getattr(error, "code", None)
     told = isinstance(error, ProviderError) and error.reason == "session-lost"
     return told or status == 404 or code == "previous_response_not_found"
-
-
-def latest_turns(history: Sequence[Turn], tokens: int) -> Sequence[Turn]:
-    """As many of the latest turns as take no more than `tokens`, by an estimate."""
-    kept, room = len(history), tokens
-    while kept:
-        turn = history[kept - 1]
-        room -= 8 + (len(turn.input.encode()) + len(turn.output.encode())) // 3
-        if room < 0:
-            break
-        kept -= 1
-    return history[kept:]

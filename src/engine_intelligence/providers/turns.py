@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine_intelligence.conversation import Turn
-
-CHARS_PER_TOKEN = 3
+from engine_intelligence.conversation import Turn, latest_turns
 
 
 def turns_to_send(history: Sequence[Turn], history_tokens: int) -> list[Turn]:
@@ -15,15 +13,8 @@ def turns_to_send(history: Sequence[Turn], history_tokens: int) -> list[Turn]:
     Some services refuse a text of blanks, which another one of the same session may have taken or given; such a turn is left
     out.
     """
-    sent: list[Turn] = []
-    room = history_tokens
-    for turn in reversed(history):
-        room -= -(-(len(turn.input) + len(turn.output)) // CHARS_PER_TOKEN)
-        if room < 0:
-            break
-        if turn.input.strip() and turn.output.strip():
-            sent.append(turn)
-    return sent[::-1]
+    latest = latest_turns(history, max_tokens=history_tokens)
+    return [turn for turn in latest if turn.input.strip() and turn.output.strip()]
 
 
 def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> list[dict[str, str]]:
