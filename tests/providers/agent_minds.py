@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, NativeOutput
+from pydantic_ai import Agent, ModelSettings, NativeOutput
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
@@ -50,8 +50,8 @@ async def _look(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[
 
 def make_watchman(address: str, key: str, looked: list[str]) -> Agent[None, str]:
     """An agent with a tool, of whose calls `looked` is told."""
-    settings = {"max_tokens": 24, "temperature": 0.0}
-    agent: Agent[None, str] = Agent(LooksFirst(server_model(address, key)), model_settings=settings)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType, reportCallIssue]
+    settings = ModelSettings(max_tokens=24, temperature=0.0)
+    agent: Agent[None, str] = Agent(LooksFirst(server_model(address, key)), model_settings=settings)
 
     @agent.tool_plain
     def look(what: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -86,7 +87,8 @@ def _make_scripted(module: Any, options: Any, context: KindContext, where: str) 
     return backend
 
 
-class VendorMaker(NamedTuple):
+@dataclass(frozen=True)
+class VendorMaker:
     """Makes backends of the kind of one vendor: with the key that a Host found, and trying again."""
 
     vendor: Vendor
