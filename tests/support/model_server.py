@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from engine_intelligence.providers.llama_server import CHILD_COMMAND, Endpoint
 
 
 @contextmanager
-def running_server(model_path: Path, *, slots: int = 2, context: int = 2048) -> Iterator[Endpoint]:
+def running_server(model_path: Path, *, slots: int = 2, context: int = 2048) -> Generator[Endpoint]:
     """A server of that model, which speaks the interfaces of OpenAI and Anthropic, until the block is left."""
     key = secrets.token_urlsafe(32)
     order = Order(model_path=str(model_path), context=context, slots=slots, threads=1, key=key)
