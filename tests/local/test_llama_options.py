@@ -13,7 +13,7 @@ from engine_intelligence.providers import llama
 from engine_intelligence.providers.llama import Options, create
 from engine_intelligence.providers.llama_child import Order, load_error, server_params
 from engine_intelligence.providers.llama_server import LlamaServers, threads_beside_a_game
-from engine_intelligence.providers.openai_chat import chat_messages
+from engine_intelligence.providers.turns import chat_messages
 
 
 @pytest.mark.spec("D2")

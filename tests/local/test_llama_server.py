@@ -16,7 +16,7 @@ from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.llama import Options
 from engine_intelligence.providers.llama_server import LlamaServer, LlamaServers
-from engine_intelligence.providers.openai_chat import chat_messages
+from engine_intelligence.providers.turns import chat_messages
 
 LONG = "Tell me a very long story about a knight, a castle and a dragon."
 

@@ -1,28 +1,14 @@
 """The provider around an SDK that the guide shows, in a real Host and against a real server."""
 
-import time
 from pathlib import Path
 
 import pytest
+from support.dialogue import ask
 
-from engine_intelligence import Completed, Failed, SessionRef, Usage, spawn_host
-from engine_intelligence.realm.connection import HostConnection
+from engine_intelligence import Completed, Failed, Usage, spawn_host
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KEY = "sk-4fJx9QmT2bVw7ZkLpR8sHn3D"
-PATIENCE_S = 120.0
-
-
-def ask(host: HostConnection, text: str, session: SessionRef | None = None) -> Completed | Failed:
-    client = host.client("sage")
-    assert client.submit(text, session).ok
-    give_up_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < give_up_s:
-        for event in client.poll():
-            if isinstance(event, Completed | Failed):
-                return event
-        time.sleep(0.01)
-    raise AssertionError(client.close_reason or "no end")
 
 
 @pytest.fixture
@@ -46,12 +32,12 @@ def test_it_answers_counts_and_continues_after_a_restart_of_the_host(
     at.setenv("OPENAI_BASE_URL", f"{address}/v1")
     at.setenv("OPENAI_API_KEY", key)
     with spawn_host("sdk_minds:sage") as host:
-        first = ask(host, "Who are you?")
+        first = ask(host, "sage", "Who are you?")
     assert isinstance(first, Completed), first
     assert first.usage is not None
     assert isinstance(first.usage, Usage)
     with spawn_host("sdk_minds:sage") as host:
-        second = ask(host, "And who am I?", first.session)
+        second = ask(host, "sage", "And who am I?", first.session)
     assert isinstance(second, Completed), second
     assert second.usage is not None
     assert second.usage.input_tokens > first.usage.input_tokens  # the first turn was sent along
@@ -61,6 +47,6 @@ def test_it_answers_counts_and_continues_after_a_restart_of_the_host(
 def test_a_service_that_is_not_there_is_told_as_such(at: pytest.MonkeyPatch, free_port: int) -> None:
     at.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port}/v1")
     with spawn_host("sdk_minds:sage") as host:
-        end = ask(host, "Who are you?")
+        end = ask(host, "sage", "Who are you?")
     assert isinstance(end, Failed)
     assert (end.error.detail.reason, end.error.detail.cause) == ("network", "the sage cannot be reached")

@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +22,7 @@ from engine_intelligence.host.building import build, did_you_mean, listed
 from engine_intelligence.host.directories import cache_directory
 from engine_intelligence.host.instructions import with_instructions
 from engine_intelligence.host.keys import Found, Vendor, find_access, look_for_access, refuse_keys_in
+from engine_intelligence.host.naming import called, named_object
 from engine_intelligence.host.store import StoreOptions, make_store
 from engine_intelligence.limits import Deadlines
 from engine_intelligence.providers.backend import Backend, provider_over
@@ -37,6 +40,8 @@ class Kind(NamedTuple):
     """Those to import, by the names under which they are imported."""
     make: Callable[[Any, Any, KindContext, str], Backend]
     """Makes a backend of the module, the options, what the Host's providers share, and where the options stand."""
+    elsewhere: Mapping[str, str] = MappingProxyType({})
+    """What other kinds have among their options and this one has not, and where it belongs."""
     keeps_turns: bool = True
     """Whether the Host keeps its conversations, which a kind without any does not need."""
 
@@ -82,23 +87,41 @@ def _make_scripted(module: Any, options: Any, context: KindContext, where: str) 
     return backend
 
 
-class VendorMaker(NamedTuple):
+@dataclass(frozen=True)
+class VendorMaker:
     """Makes backends of the kind of one vendor: with the key that a Host found, and trying again."""
 
     vendor: Vendor
 
     def __call__(self, module: Any, options: VendorOptions, context: KindContext, where: str) -> Backend:
-        from engine_intelligence.providers.retries import Retrying
-
-        backend: Backend = module.create(options, find_access(options, self.vendor, where))
-        deadlines = context.deadlines
-        within_s = min(deadlines.first_text_s, deadlines.activity_s)
-        return Retrying(backend, attempts=options.attempts, within_s=within_s)
+        backend = module.create(options, find_access(options, self.vendor, where))
+        return _retrying(backend, options.attempts, context)
 
 
 def _make_vendor(vendor: Vendor) -> VendorMaker:
     return VendorMaker(vendor)
 
+
+def _make_pydantic_ai(module: Any, options: Any, context: KindContext, where: str) -> Backend:
+    named = named_object(options.agent, "agent", "package.module:name")
+    if named is None:
+        module_name, _, name = options.agent.partition(":")
+        raise SetupError("bad-agent", f"The module {module_name!r} has no agent {name!r}: check the name.")
+    backend = called(lambda: module.create(options, named), options.agent, "agent")
+    return _retrying(backend, options.attempts, context)
+
+
+def _retrying(backend: Backend, attempts: int, context: KindContext) -> Backend:
+    from engine_intelligence.providers.retries import Retrying
+
+    deadlines = context.deadlines
+    return Retrying(backend, attempts=attempts, within_s=min(deadlines.first_text_s, deadlines.activity_s))
+
+
+_OF_AGENTS: Mapping[str, str] = dict.fromkeys(
+    ("model", "instructions", "instructions_file", "max_tokens", "temperature", "key", "base_url", "tools"),
+    "it is the agent's own: set it where the agent is written",
+)
 
 KINDS: Mapping[str, Kind] = {
     "llama": Kind(
@@ -109,6 +132,19 @@ KINDS: Mapping[str, Kind] = {
         "openai",
         ("openai", "tenacity", "platformdirs"),
         _make_vendor(Vendor("OpenAI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "api.openai.com")),
+    ),
+    "anthropic": Kind(
+        "engine_intelligence.providers.anthropic",
+        "anthropic",
+        ("anthropic", "tenacity", "platformdirs"),
+        _make_vendor(Vendor("Anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "api.anthropic.com")),
+    ),
+    "pydantic-ai": Kind(
+        "engine_intelligence.providers.pydantic_ai",
+        "pydantic-ai",
+        ("pydantic_ai", "tenacity", "platformdirs"),
+        _make_pydantic_ai,
+        elsewhere=_OF_AGENTS,
     ),
     "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
 }
@@ -170,6 +206,12 @@ def read_options(
 ) -> msgspec.Struct:
     """The options of a provider of that kind. Relative paths in them begin at `folder`. Raises `SetupError`."""
     refuse_keys_in(options, where)
+    kind = KINDS[kind_name]
+    for name in options:
+        if name in kind.elsewhere:
+            raise SetupError(
+                "config-invalid", f"{where}: the kind {kind_name!r} has no {name}; {kind.elsewhere[name]}."
+            )
     struct = options_type(kind_name)
     return build(struct, with_instructions(struct, options, folder, where), where, folder)
 

@@ -134,6 +134,9 @@ def status_failure(
 ) -> ProviderError:
     """What a response of this status and body means; `None` and 200 are for an error within a stream."""
     codes, types = list(_told(body, "code")), list(_told(body, "type"))
+    codes += [
+        type_ for type_ in types if CODES.get(type_) is _NO_CREDIT
+    ]  # which the status of a limit would hide
     if status is None or status < 300:
         # Servers and gateways that pass the failure of another on tell its status as the code.
         status = next((code for code in codes if type(code) is int and 400 <= code < 600), None)

@@ -21,10 +21,12 @@ import msgspec
 from engine_intelligence.errors import ProviderError, SetupError
 from engine_intelligence.providers.failures import vendor_failure
 from engine_intelligence.providers.llama_server import LlamaServer, LlamaServers
-from engine_intelligence.providers.openai_chat import chat_answer, chat_messages
-from engine_intelligence.providers.openai_client import Connection, narrowed
+from engine_intelligence.providers.openai_chat import chat_answer
+from engine_intelligence.providers.openai_client import make_client
 from engine_intelligence.providers.options import NameOrPath, check_number, check_text, check_whole_number
+from engine_intelligence.providers.sdk_client import Connection, narrowed
 from engine_intelligence.providers.stream import Finish, Prompt
+from engine_intelligence.providers.turns import chat_messages
 from engine_intelligence.providers.vendor import Access
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ class LlamaBackend:
         self._server: LlamaServer | None = servers.acquire(
             model_path, context=options.context, slots=options.slots
         )
-        self._connection = Connection()
+        self._connection = Connection(make_client)
 
     @property
     def server(self) -> LlamaServer | None:

@@ -9,20 +9,20 @@ OpenAI where the Responses interface is used with it, and by the Host otherwise,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
-
-from engine_intelligence.conversation import Turn
+from engine_intelligence.conversation import latest_turns
 from engine_intelligence.errors import ProviderError, SetupError
 from engine_intelligence.providers.failures import failures_of
-from engine_intelligence.providers.openai_chat import chat_answer, chat_messages
-from engine_intelligence.providers.openai_client import Connection, is_vendor, narrowed
+from engine_intelligence.providers.openai_chat import chat_answer
+from engine_intelligence.providers.openai_client import is_vendor, make_client
 from engine_intelligence.providers.openai_responses import input_messages, responses_answer
 from engine_intelligence.providers.options import check_whole_number
+from engine_intelligence.providers.sdk_client import Connection, first_model
 from engine_intelligence.providers.stream import Finish, Prompt
+from engine_intelligence.providers.turns import chat_messages
 from engine_intelligence.providers.vendor import Access, VendorOptions
 
 if TYPE_CHECKING:
@@ -61,14 +61,6 @@ class Options(VendorOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             check_whole_number("seed", self.seed, least=0, most=2**63 - 1)
 
 
-class _Model(msgspec.Struct):
-    id: str
-
-
-class _Models(msgspec.Struct):
-    data: list[_Model]
-
-
 class OpenAIBackend:
     """A `Backend` over the SDK. Made by `create`; it loads and connects nothing until `warm` or its first answer.
 
@@ -85,7 +77,7 @@ class OpenAIBackend:
         self._service = "OpenAI" if at_vendor else "the service"
         self._model = options.model or (DEFAULT_MODEL if at_vendor else None)
         self._asking = asyncio.Lock()
-        self._connection = Connection()
+        self._connection = Connection(make_client)
         self._warming: asyncio.Task[None] | None = None
 
     def warm(self) -> None:
@@ -123,18 +115,12 @@ class OpenAIBackend:
     async def _chosen_model(self, client: AsyncOpenAI) -> str:
         async with self._asking:
             if self._model is None:
-                models = narrowed(await client.get("/models", cast_to=object), _Models, self._service).data
-                if not models:
-                    raise ProviderError(
-                        f"{self._service} has no model: load one, or name it in the options",
-                        reason="unavailable",
-                    )
-                self._model = models[0].id
+                self._model = await first_model(client, "/models", self._service)
             return self._model
 
     def _chat(self, client: AsyncOpenAI, model: str, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
         options = self._options
-        turns = latest_turns(prompt.history, options.history_tokens)
+        turns = latest_turns(prompt.history, max_tokens=options.history_tokens)
         # The vendor's newer models refuse the older name, and other servers do not all know the newer one.
         bound = "max_completion_tokens" if self._at_vendor else "max_tokens"
         request = {
@@ -164,7 +150,7 @@ class OpenAIBackend:
             except Exception as error:
                 if begun or not _is_forgotten(error):
                     raise
-        turns = latest_turns(prompt.history, self._options.history_tokens)
+        turns = latest_turns(prompt.history, max_tokens=self._options.history_tokens)
         if remote is not None and not turns:
             raise ProviderError(f"{self._service} has forgotten this conversation", reason="session-lost")
         whole = {"input": input_messages(turns, prompt.input)}
@@ -215,15 +201,3 @@ def _is_forgotten(error: Exception) -> bool:
     status, code = getattr(error, "status_code", None), getattr(error, "code", None)
     told = isinstance(error, ProviderError) and error.reason == "session-lost"
     return told or status == 404 or code == "previous_response_not_found"
-
-
-def latest_turns(history: Sequence[Turn], tokens: int) -> Sequence[Turn]:
-    """As many of the latest turns as take no more than `tokens`, by an estimate."""
-    kept, room = len(history), tokens
-    while kept:
-        turn = history[kept - 1]
-        room -= 8 + (len(turn.input.encode()) + len(turn.output.encode())) // 3
-        if room < 0:
-            break
-        kept -= 1
-    return history[kept:]

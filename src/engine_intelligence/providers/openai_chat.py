@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from engine_intelligence.activity import FinishReason, Usage
-from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import cut_off, declined, unreadable
-from engine_intelligence.providers.openai_client import events_of, narrowed
+from engine_intelligence.providers.sdk_client import events_of, narrowed
 from engine_intelligence.providers.stream import Finish
 
 if TYPE_CHECKING:
@@ -40,18 +39,6 @@ class _Tokens(msgspec.Struct):
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Tokens | None = None
-
-
-def chat_messages(instructions: str, history: Sequence[Turn], input: str) -> list[dict[str, str]]:
-    """What the model is given: the instructions if there are any, the turns, the input, and nothing else (rule P4)."""
-    messages: list[dict[str, str]] = []
-    if instructions:
-        messages.append({"role": "system", "content": instructions})
-    for turn in history:
-        messages.append({"role": "user", "content": turn.input})
-        messages.append({"role": "assistant", "content": turn.output})
-    messages.append({"role": "user", "content": input})
-    return messages
 
 
 async def chat_answer(

@@ -12,9 +12,9 @@ from engine_intelligence.activity import Usage
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import cut_off, declined, status_failure, unreadable
-from engine_intelligence.providers.openai_chat import chat_messages
-from engine_intelligence.providers.openai_client import events_of, narrowed
+from engine_intelligence.providers.sdk_client import events_of, narrowed
 from engine_intelligence.providers.stream import Finish
+from engine_intelligence.providers.turns import chat_messages
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
