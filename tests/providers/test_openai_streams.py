@@ -133,7 +133,15 @@ def test_a_connection_that_stays_open_after_the_end_is_not_waited_for(
 
 
 @BOTH
-def test_a_connection_is_used_again(options: Options, first: object, rest: tuple[object, ...]) -> None:
+@pytest.mark.parametrize(("is_here", "connections"), [(True, 3), (False, 1)])
+def test_a_connection_is_used_again_where_a_new_one_costs_time(
+    options: Options,
+    first: object,
+    rest: tuple[object, ...],
+    is_here: bool,
+    connections: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def scenario() -> Service:
         answer = stream(first, *rest)
         async with (
@@ -144,7 +152,10 @@ def test_a_connection_is_used_again(options: Options, first: object, rest: tuple
                 await ask(backend)
             return service
 
-    assert asyncio.run(scenario()).connections == 1
+    for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(vendor, "is_loopback", lambda address: is_here)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert asyncio.run(scenario()).connections == connections
 
 
 @pytest.mark.fault("C24")
