@@ -111,14 +111,18 @@ def test_text_that_comes_a_byte_at_a_time_arrives_whole(
 @pytest.mark.fault("C23")
 def test_two_ends_and_a_late_usage_are_one_end_with_the_usage() -> None:
     finish = said(finish="stop")
-    pieces = pieces_of(stream(said("Go on."), finish, said("", "stop"), finish, TOOK, DONE, DONE, TOOK))
+    pieces = pieces_of(
+        stream(said("Go on."), finish, said("", "stop"), finish, TOOK, finish, DONE, DONE, TOOK)
+    )
     assert [piece for piece in pieces if piece] == ["Go on.", STOPPED]
 
 
 @pytest.mark.fault("C23")
 def test_two_completed_responses_are_one_end() -> None:
     end = response("completed")
-    pieces = pieces_of(stream(delta("Go on."), end, end, DONE, DONE), options=RESPONSES_OPTIONS)
+    pieces = pieces_of(
+        stream(delta("Go on."), end, end, response("incomplete"), DONE, DONE), options=RESPONSES_OPTIONS
+    )
     assert pieces == ["Go on.", STOPPED]
 
 
