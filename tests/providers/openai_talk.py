@@ -36,7 +36,7 @@ async def ask(backend: Backend, input: str = "And now?", history: Sequence[Turn]
 
 def said(text: str | None = None, finish: str | None = None, **delta: object) -> dict[str, object]:
     """A chunk of Chat Completions."""
-    content = {} if text is None else {"content": text}
+    content: dict[str, object] = {} if text is None else {"content": text}
     return {
         "id": "c",
         "object": "chat.completion.chunk",
@@ -44,9 +44,13 @@ def said(text: str | None = None, finish: str | None = None, **delta: object) ->
     }
 
 
-TOOK = {"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}}
+TOOK: dict[str, object] = {
+    "id": "c",
+    "choices": (),
+    "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
+}
 DONE = "[DONE]"
-CHAT = (said("Go "), said("on."), said(finish="stop"), TOOK, DONE)
+CHAT: tuple[object, ...] = (said("Go "), said("on."), said(finish="stop"), TOOK, DONE)
 
 
 def delta(text: str) -> dict[str, object]:
@@ -60,7 +64,7 @@ def response(type_: str, id: str = "resp_9", **more: object) -> dict[str, object
     return {"type": f"response.{type_}", "response": {"id": id, "usage": usage, **more}}
 
 
-RESPONSE = (
+RESPONSE: tuple[object, ...] = (
     response("created", usage=None),
     {"type": "response.in_progress", "sequence_number": 1},
     delta("Go "),

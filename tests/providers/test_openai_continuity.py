@@ -11,7 +11,7 @@ from providers.openai_talk import HISTORY, KEY, SESSION, ask, backend_at, delta,
 from support.conversations import MemoryConversations
 
 from engine_intelligence import Cancelled, Completed, Failed, SessionRef
-from engine_intelligence.activity import Terminal, TextDelta
+from engine_intelligence.activity import Terminal
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.backend import provider_over
@@ -57,7 +57,7 @@ class Talk:
                 for event in self.runtime.poll():
                     if isinstance(event, Completed | Failed | Cancelled):
                         return event
-                    if cancel and isinstance(event, TextDelta):
+                    if cancel:
                         self.runtime.cancel(started.value.id)
                 await asyncio.sleep(FRAME_S)
 

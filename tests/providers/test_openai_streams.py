@@ -111,14 +111,18 @@ def test_text_that_comes_a_byte_at_a_time_arrives_whole(
 @pytest.mark.fault("C23")
 def test_two_ends_and_a_late_usage_are_one_end_with_the_usage() -> None:
     finish = said(finish="stop")
-    pieces = pieces_of(stream(said("Go on."), finish, said("", "stop"), finish, TOOK, DONE, DONE, TOOK))
+    pieces = pieces_of(
+        stream(said("Go on."), finish, said("", "stop"), finish, TOOK, finish, DONE, DONE, TOOK)
+    )
     assert [piece for piece in pieces if piece] == ["Go on.", STOPPED]
 
 
 @pytest.mark.fault("C23")
 def test_two_completed_responses_are_one_end() -> None:
     end = response("completed")
-    pieces = pieces_of(stream(delta("Go on."), end, end, DONE, DONE), options=RESPONSES_OPTIONS)
+    pieces = pieces_of(
+        stream(delta("Go on."), end, end, response("incomplete"), DONE, DONE), options=RESPONSES_OPTIONS
+    )
     assert pieces == ["Go on.", STOPPED]
 
 
@@ -133,7 +137,15 @@ def test_a_connection_that_stays_open_after_the_end_is_not_waited_for(
 
 
 @BOTH
-def test_a_connection_is_used_again(options: Options, first: object, rest: tuple[object, ...]) -> None:
+@pytest.mark.parametrize(("is_here", "connections"), [(True, 3), (False, 1)])
+def test_a_connection_is_used_again_where_a_new_one_costs_time(
+    options: Options,
+    first: object,
+    rest: tuple[object, ...],
+    is_here: bool,
+    connections: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def scenario() -> Service:
         answer = stream(first, *rest)
         async with (
@@ -144,7 +156,10 @@ def test_a_connection_is_used_again(options: Options, first: object, rest: tuple
                 await ask(backend)
             return service
 
-    assert asyncio.run(scenario()).connections == 1
+    for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(vendor, "is_loopback", lambda address: is_here)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert asyncio.run(scenario()).connections == connections
 
 
 @pytest.mark.fault("C24")

@@ -10,7 +10,7 @@ import email.utils
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC
 from types import ModuleType
@@ -88,7 +88,7 @@ CODES: Mapping[str | int, Meaning] = {
 
 
 @contextmanager
-def failures_of(sdk: ModuleType, service: str) -> Iterator[None]:
+def failures_of(sdk: ModuleType, service: str) -> Generator[None]:
     """Turn what is raised inside by `sdk`, or by what it stands on, to a `ProviderError`. All else is left as it is."""
     try:
         yield
@@ -106,21 +106,22 @@ def vendor_failure(error: Exception, sdk: ModuleType, service: str) -> ProviderE
     """
     import httpx2
 
+    raised: Any = error  # an SDK is known only when it is named, and so are its types
     match error:
         case sdk.APITimeoutError() | httpx2.TimeoutException():
             return ProviderError(f"{service} could not be reached in time", reason="network", transient=True)
         case sdk.APIResponseValidationError():
             return unreadable(service)
-        case sdk.APIStatusError(status_code=status, response=response, body=body):
-            return status_failure(service, status, body, response.headers)
+        case sdk.APIStatusError():
+            return status_failure(service, raised.status_code, raised.body, raised.response.headers)
         case sdk.APIConnectionError() if isinstance(error.__cause__, httpx2.DecodingError):
             return unreadable(service)
         case sdk.APIConnectionError() | httpx2.TransportError() | httpx2.StreamError():
             return ProviderError(
                 f"the connection to {service} could not be made or broke", reason="network", transient=True
             )
-        case sdk.APIError(body=body):  # an error event in the middle of a stream
-            return status_failure(service, None, body)
+        case sdk.APIError():  # an error event in the middle of a stream
+            return status_failure(service, None, raised.body)
         case httpx2.HTTPError() | json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
             return unreadable(service)
         case _ if type(error).__module__.partition(".")[0] in (sdk.__name__, "pydantic", "pydantic_core"):

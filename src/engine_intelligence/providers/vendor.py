@@ -103,13 +103,20 @@ def http_client(sdk: ModuleType, base_url: str | None) -> Any:
     loopback, which no proxy can reach. It takes no compressed answer, since what compresses a stream holds its text back. A
     line without an end is a failure, and not a Host without memory.
     """
+    import httpx2
+
+    is_here = base_url is not None and is_loopback(base_url)
+    # llama.cpp promises to keep a connection, and closes it after a stream: a request that is made just then fails. On the
+    # loopback a new one costs nothing. Elsewhere it costs round trips, and the request is made again.
+    kept = 0 if is_here else 100
     from engine_intelligence.providers.lines import bound_lines
 
     return sdk.DefaultAsyncHttpxClient(
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [bound_lines]},
-        trust_env=base_url is None or not is_loopback(base_url),
+        trust_env=not is_here,
+        limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=kept),
         timeout=sdk.Timeout(None, connect=CONNECT_TIMEOUT_S),
     )
 
