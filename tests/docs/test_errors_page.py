@@ -113,7 +113,7 @@ def test_a_key_that_is_not_found_is_told_as_the_page_says(
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    given = {
+    given: dict[str, object] = {
         name: {place: value.format(folder=tmp_path) for place, value in places.items()}
         for name, places in options.items()
     }
