@@ -1,0 +1,339 @@
+"""What a double of a vendor does with a request: one answer well, and the ways in which real servers do it otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Mapping
+
+import msgspec
+from support.vendor_double import STREAM_HEADERS, Behaviour, Exchange
+from support.vendor_speech import Fault, Finish, ResponsesSpeech, Speech, error_body, speech
+
+JSON = {"content-type": "application/json"}
+
+
+def quoting(exchange: Exchange) -> str:
+    """A message of an error as indiscreet as any: it quotes the key and the request."""
+    request = exchange.request
+    return f"Incorrect API key provided: {request.key}. Authorization: Bearer {request.key}; body: {request.body!r}"
+
+
+async def begin(exchange: Exchange, *texts: str) -> Speech:
+    """The head of a stream, and an answer as far as these pieces."""
+    words = speech(exchange.request.target)
+    await exchange.head()
+    await exchange.piece(words.opening())
+    for text in texts:
+        await exchange.piece(words.text(text))
+    return words
+
+
+def says(*texts: str, finish: Finish = "stop") -> Behaviour:
+    """A whole answer, a piece at a time."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange, *texts)
+        await exchange.piece(words.finish(finish))
+        await exchange.piece(words.closing())
+        await exchange.end()
+
+    return behave
+
+
+def whole_answer(exchange: Exchange, *texts: str) -> bytes:
+    """All events of an answer."""
+    words = speech(exchange.request.target)
+    said = b"".join(words.text(text) for text in texts)
+    return words.opening() + said + words.finish("stop") + words.closing()
+
+
+# Requests that are refused
+
+
+def answers(
+    status: int,
+    fault: Fault,
+    headers: Mapping[str, str] | None = None,
+    *,
+    message: Callable[[Exchange], str] = quoting,
+) -> Behaviour:
+    """An error response."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.whole(status, error_body(exchange.request.target, fault, message(exchange)), headers)
+
+    return behave
+
+
+def echoes_key_everywhere(status: int, fault: Fault) -> Behaviour:
+    """An error response with the key in its headers and in its body, also where a client looks for a code."""
+
+    async def behave(exchange: Exchange) -> None:
+        key = exchange.request.key
+        body = msgspec.json.decode(error_body(exchange.request.target, fault, quoting(exchange)))
+        body["error"] |= {"code": key, "param": key, "type": key}
+        headers = {"x-request-id": key, "set-cookie": f"key={key}", "location": f"/v1?key={key}"}
+        await exchange.whole(status, msgspec.json.encode(body), headers)
+
+    return behave
+
+
+async def redirects_elsewhere(exchange: Exchange) -> None:
+    """To another server, with the key in the address."""
+    target = f"{exchange.elsewhere}{exchange.request.target}?key={exchange.request.key}"
+    await exchange.whole(307, b"", {"location": target})
+
+
+# Answers that begin
+
+
+def breaks_off_with(fault: Fault, *texts: str, by_event: bool = False) -> Behaviour:
+    """An error in the middle of a stream, after these pieces; `by_event` in the second way where there is one."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange, *texts)
+        if by_event and isinstance(words, ResponsesSpeech):
+            await exchange.piece(words.error_event(fault, quoting(exchange)))
+        else:
+            await exchange.piece(words.failure(fault, quoting(exchange)))
+        await exchange.end()
+
+    return behave
+
+
+def fails_at_once(fault: Fault) -> Behaviour:
+    """An error as the first item of a stream."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.piece(speech(exchange.request.target).failure(fault, quoting(exchange)))
+        await exchange.end()
+
+    return behave
+
+
+def falls_silent_after(*texts: str) -> Behaviour:
+    """These pieces, and then nothing while the client is there."""
+
+    async def behave(exchange: Exchange) -> None:
+        await begin(exchange, *texts)
+        await exchange.left.wait()
+
+    return behave
+
+
+async def says_nothing(exchange: Exchange) -> None:
+    """No byte, while the client is there."""
+    await exchange.left.wait()
+
+
+async def reads_for_long(exchange: Exchange) -> None:
+    """A status and headers, and no token while the client is there."""
+    await exchange.head()
+    await exchange.left.wait()
+
+
+def generates_on(pieces_for_nobody: int) -> Behaviour:
+    """It does not notice that its client has left, until it has generated so many pieces for nobody."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange)
+        while exchange.generated_for_nobody < pieces_for_nobody:
+            exchange.generate()
+            if exchange.left.is_set():
+                await asyncio.sleep(0)
+            else:
+                await exchange.piece(words.text("on "))
+
+    return behave
+
+
+def ends_without_mark(*texts: str) -> Behaviour:
+    """A stream that ends in good order, without what says that the answer has ended."""
+
+    async def behave(exchange: Exchange) -> None:
+        await begin(exchange, *texts)
+        await exchange.end()
+
+    return behave
+
+
+def closes_after(*texts: str) -> Behaviour:
+    """A connection that is closed in the middle of a stream."""
+
+    async def behave(exchange: Exchange) -> None:
+        await begin(exchange, *texts)
+        exchange.close()
+
+    return behave
+
+
+def resets_after(*texts: str) -> Behaviour:
+    """A connection that is reset in the middle of a stream."""
+
+    async def behave(exchange: Exchange) -> None:
+        await begin(exchange, *texts)
+        exchange.reset()
+
+    return behave
+
+
+async def resets_at_once(exchange: Exchange) -> None:
+    """A connection that is reset before the status."""
+    exchange.reset()
+
+
+async def resets_in_headers(exchange: Exchange) -> None:
+    """A connection that is reset in the middle of the headers."""
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/ev")
+    exchange.reset()
+
+
+def refuses_with(*texts: str) -> Behaviour:
+    """A refusal in events of its own, where the interface has such."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange)
+        for text in texts:
+            await exchange.piece(words.refusal(text) or b"")
+        await exchange.piece(words.finish("stop"))
+        await exchange.piece(words.closing())
+        await exchange.end()
+
+    return behave
+
+
+# Answers in other bytes
+
+
+def says_byte_by_byte(*texts: str) -> Behaviour:
+    """A whole answer of which each byte is a write and a chunk of its own."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.head()
+        for byte in whole_answer(exchange, *texts):
+            await exchange.piece(bytes([byte]))
+        await exchange.end()
+
+    return behave
+
+
+def says_in_pairs(*texts: str) -> Behaviour:
+    """A whole answer in writes of two bytes, of which some begin in the middle of each character of three or four."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.head()
+        answer = whole_answer(exchange, *texts)
+        for start in range(0, len(answer), 2):
+            await exchange.piece(answer[start : start + 2])
+        await exchange.end()
+
+    return behave
+
+
+def says_compressed(*texts: str) -> Behaviour:
+    """A whole answer in gzip, of which each event can be read when it comes."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = speech(exchange.request.target)
+        await exchange.head(200, {**STREAM_HEADERS, "content-encoding": "gzip"})
+        pack = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        said = [words.text(text) for text in texts]
+        for part in (words.opening(), *said, words.finish("stop"), words.closing()):
+            await exchange.piece(pack.compress(part) + pack.flush(zlib.Z_SYNC_FLUSH))
+        await exchange.piece(pack.flush())
+        await exchange.end()
+
+    return behave
+
+
+def says_with_garnish(*texts: str) -> Behaviour:
+    """A whole answer with all that the form allows: comments, ids, times, line ends of two characters, no blanks."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.head()
+        plain = whole_answer(exchange, *texts)
+        dressed = plain.replace(b"data: ", b"id: 7\nretry: 100\ndata:").replace(b"\n", b"\r\n")
+        await exchange.piece(b": processing\r\n\r\n" + dressed)
+        await exchange.end()
+
+    return behave
+
+
+def says_its_end_twice(*texts: str) -> Behaviour:
+    """An answer whose finish comes twice before what it took, and whose end mark comes twice."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange, *texts)
+        await exchange.piece(words.finish("stop") + words.finish("stop"))
+        await exchange.piece(words.closing() + words.closing())
+        await exchange.end()
+
+    return behave
+
+
+def says_and_stays(*texts: str) -> Behaviour:
+    """An answer after whose end mark the stream is not ended while the client is there."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange, *texts)
+        await exchange.piece(words.finish("stop") + words.closing())
+        await exchange.left.wait()
+
+    return behave
+
+
+def says_line_of(length: int) -> Behaviour:
+    """A whole answer with one line of so many bytes."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange)
+        bare = max(map(len, words.text("x").split(b"\n")))
+        await exchange.piece(words.text("x" * (length - bare + 1)))
+        await exchange.piece(words.finish("stop") + words.closing())
+        await exchange.end()
+
+    return behave
+
+
+# Bodies that are no answer
+
+
+def body(content: bytes, headers: Mapping[str, str] = JSON) -> Behaviour:
+    """A body with status 200."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.whole(200, content, headers)
+
+    return behave
+
+
+def stream_of(content: bytes) -> Behaviour:
+    """A stream of events with status 200 that holds these bytes."""
+
+    async def behave(exchange: Exchange) -> None:
+        await exchange.head()
+        if content:
+            await exchange.piece(content)
+        await exchange.end()
+
+    return behave
+
+
+def cut_in_event(*texts: str) -> Behaviour:
+    """These pieces, and a further one whose JSON breaks off in an event that is ended."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange, *texts)
+        await exchange.piece(words.text("open.").rstrip()[:-8] + b"\n\n")
+        await exchange.end()
+
+    return behave
+
+
+async def says_bad_gzip(exchange: Exchange) -> None:
+    """A compressed stream that is damaged."""
+    await exchange.head(200, {**STREAM_HEADERS, "content-encoding": "gzip"})
+    await exchange.piece(b"\x1f\x8b\x08\x00 no gzip at all")
+    await exchange.end()
