@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import email.utils
+import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
+
 from support.vendor_double import STREAM_HEADERS, Behaviour, Exchange
 from support.vendor_speech import Fault, Finish, ResponsesSpeech, Speech, error_body, speech
 
@@ -25,8 +28,14 @@ async def begin(exchange: Exchange, *texts: str) -> Speech:
     await exchange.head()
     await exchange.piece(words.opening())
     for text in texts:
-        await exchange.piece(words.text(text))
+        await say(exchange, words, text)
     return words
+
+
+async def say(exchange: Exchange, words: Speech, text: str) -> None:
+    """A piece of text."""
+    exchange.said += text
+    await exchange.piece(words.text(text))
 
 
 def says(*texts: str, finish: Finish = "stop") -> Behaviour:
@@ -44,6 +53,7 @@ def says(*texts: str, finish: Finish = "stop") -> Behaviour:
 def whole_answer(exchange: Exchange, *texts: str) -> bytes:
     """All events of an answer."""
     words = speech(exchange.request.target)
+    exchange.said = "".join(texts)
     said = b"".join(words.text(text) for text in texts)
     return words.opening() + said + words.finish("stop") + words.closing()
 
@@ -55,13 +65,22 @@ def answers(
     status: int,
     fault: Fault,
     headers: Mapping[str, str] | None = None,
-    *,
-    message: Callable[[Exchange], str] = quoting,
 ) -> Behaviour:
     """An error response."""
 
     async def behave(exchange: Exchange) -> None:
-        await exchange.whole(status, error_body(exchange.request.target, fault, message(exchange)), headers)
+        body = error_body(exchange.request.target, fault, quoting(exchange))
+        await exchange.whole(status, body, headers)
+
+    return behave
+
+
+def asks_for_pause_until(seconds_from_now: float) -> Behaviour:
+    """A rate limit whose end is told as a date (RFC 9110, section 5.6.7)."""
+
+    async def behave(exchange: Exchange) -> None:
+        until = email.utils.formatdate(time.time() + seconds_from_now, usegmt=True)
+        await answers(429, "rate", {"retry-after": until})(exchange)
 
     return behave
 
@@ -102,6 +121,12 @@ def breaks_off_with(fault: Fault, *texts: str, by_event: bool = False) -> Behavi
     return behave
 
 
+def breaks_off_now(exchange: Exchange) -> None:
+    """Write an error into a stream that another behaviour holds open, without giving the loop a turn."""
+    error = speech(exchange.request.target).failure("server", quoting(exchange))
+    exchange.connection.transport.write(b"%x\r\n%b\r\n" % (len(error), error))
+
+
 def fails_at_once(fault: Fault) -> Behaviour:
     """An error as the first item of a stream."""
 
@@ -140,11 +165,11 @@ def generates_on(pieces_for_nobody: int) -> Behaviour:
     async def behave(exchange: Exchange) -> None:
         words = await begin(exchange)
         while exchange.generated_for_nobody < pieces_for_nobody:
-            exchange.generate()
             if exchange.left.is_set():
+                exchange.generated_for_nobody += 1
                 await asyncio.sleep(0)
             else:
-                await exchange.piece(words.text("on "))
+                await say(exchange, words, "on ")
 
     return behave
 
@@ -239,6 +264,7 @@ def says_compressed(*texts: str) -> Behaviour:
         words = speech(exchange.request.target)
         await exchange.head(200, {**STREAM_HEADERS, "content-encoding": "gzip"})
         pack = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        exchange.said = "".join(texts)
         said = [words.text(text) for text in texts]
         for part in (words.opening(), *said, words.finish("stop"), words.closing()):
             await exchange.piece(pack.compress(part) + pack.flush(zlib.Z_SYNC_FLUSH))
@@ -290,7 +316,7 @@ def says_line_of(length: int) -> Behaviour:
     async def behave(exchange: Exchange) -> None:
         words = await begin(exchange)
         bare = max(map(len, words.text("x").split(b"\n")))
-        await exchange.piece(words.text("x" * (length - bare + 1)))
+        await say(exchange, words, "x" * (length - bare + 1))
         await exchange.piece(words.finish("stop") + words.closing())
         await exchange.end()
 

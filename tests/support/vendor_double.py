@@ -62,10 +62,10 @@ class Exchange:
     """Set when the client has closed the connection."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the behaviour is done with it."""
-    generated: int = 0
-    """Pieces that a behaviour counted here, whether anybody read them or not."""
+    said: str = ""
+    """The text of the answer so far."""
     generated_for_nobody: int = 0
-    """Those of them after the client had left."""
+    """Pieces of text that a behaviour generated after the client had left."""
 
     async def send(self, data: bytes) -> None:
         """Write bytes as they are, and give the loop its turns until the other side can have read them."""
@@ -97,11 +97,6 @@ class Exchange:
         await self.head(status, told)
         await self.send(body)
 
-    def generate(self) -> None:
-        """Count a piece that was generated."""
-        self.generated += 1
-        self.generated_for_nobody += self.left.is_set()
-
     def close(self) -> None:
         """Close the connection when all is written."""
         self.connection.transport.close()
@@ -128,9 +123,13 @@ class VendorDouble:
         self.raised: list[BaseException] = []
         """What behaviours raised, which is a fault of the double."""
         self.connections: set[Connection] = set()
+        self.deserted = asyncio.Event()
+        """Set while no client has a connection."""
+        self.deserted.set()
         self.elsewhere = ""
         self._listening = listening
         self._behaviours: list[Behaviour] = []
+        self._begun = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._socket = socket.socket()
@@ -138,6 +137,7 @@ class VendorDouble:
     def will(self, *behaviours: Behaviour) -> None:
         """What it does with the requests from now on, one after another; the last goes on."""
         self._behaviours = list(behaviours)
+        self._begun = 0
 
     @property
     def address(self) -> str:
@@ -170,16 +170,15 @@ class VendorDouble:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        while self.connections:
-            await asyncio.sleep(0)
+        await self.deserted.wait()
         if self._server is not None:
             await self._server.wait_closed()
 
     def begin(self, exchange: Exchange) -> None:
         """Called by a connection that has read a request."""
-        place = min(len(self.exchanges), len(self._behaviours) - 1)
+        behaviour = self._behaviours[min(self._begun, len(self._behaviours) - 1)]
+        self._begun += 1
         self.exchanges.append(exchange)
-        behaviour = self._behaviours[place]
         task = asyncio.get_running_loop().create_task(self._behave(behaviour, exchange))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -212,6 +211,7 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self._double.connections.add(self)
+        self._double.deserted.clear()
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -230,6 +230,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave()
         self._double.connections.discard(self)
+        if not self._double.connections:
+            self._double.deserted.set()
 
     def _leave(self) -> None:
         self.writable.set()
