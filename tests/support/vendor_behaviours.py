@@ -310,6 +310,30 @@ def says_and_stays(*texts: str) -> Behaviour:
     return behave
 
 
+def says_and_closes(*texts: str) -> Behaviour:
+    """A whole answer, and the connection is closed, which a client may find out with its next request."""
+
+    async def behave(exchange: Exchange) -> None:
+        await says(*texts)(exchange)
+        exchange.close()
+
+    return behave
+
+
+def thinks_and_says(thought: str, *texts: str) -> Behaviour:
+    """A whole answer that begins with what the model thinks, which is no text of it."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange)
+        await exchange.piece(words.thought(thought))
+        for text in texts:
+            await say(exchange, words, text)
+        await exchange.piece(words.finish("stop") + words.closing())
+        await exchange.end()
+
+    return behave
+
+
 def says_line_of(length: int) -> Behaviour:
     """A whole answer with one line of so many bytes."""
 
@@ -345,6 +369,27 @@ def stream_of(content: bytes) -> Behaviour:
         await exchange.end()
 
     return behave
+
+
+# Events by whose names each interface would know text, or the end.
+_OTHER_SHAPES = {
+    "/chat/completions": b'data: {"choices": "none"}\n\ndata: [1, 2]\n\n',
+    "/responses": b'event: response.output_text.delta\ndata: {"type": "response.output_text.delta", "delta": 7}\n\n',
+    "/messages": b'event: content_block_delta\ndata: ["content_block_delta"]\n\n',
+}
+
+
+async def says_in_another_shape(exchange: Exchange) -> None:
+    """Events that are JSON and otherwise not of the interface."""
+    path = exchange.request.target.partition("?")[0]
+    await stream_of(next(data for end, data in _OTHER_SHAPES.items() if path.endswith(end)))(exchange)
+
+
+async def says_no_json(exchange: Exchange) -> None:
+    """An event that is no JSON."""
+    is_messages = exchange.request.target.partition("?")[0].endswith("/messages")
+    name = b"event: content_block_delta\n" if is_messages else b""
+    await stream_of(name + b"data: hello\n\n")(exchange)
 
 
 def cut_in_event(*texts: str) -> Behaviour:

@@ -27,6 +27,10 @@ class Speech(Protocol):
         """What comes before the first text."""
         ...
 
+    def thought(self, text: str) -> bytes:
+        """What the model thinks before it says anything."""
+        ...
+
     def text(self, text: str) -> bytes: ...
 
     def refusal(self, text: str) -> bytes | None:
@@ -114,6 +118,10 @@ class ChatSpeech:
     def opening(self) -> bytes:
         return self._choice({"role": "assistant", "content": ""})
 
+    def thought(self, text: str) -> bytes:
+        # Not of OpenAI, which keeps it to itself: the field of DeepSeek, vLLM and llama.cpp.
+        return self._choice({"content": None, "reasoning_content": text})
+
     def text(self, text: str) -> bytes:
         return self._choice({"content": text})
 
@@ -157,13 +165,26 @@ class ResponsesSpeech:
         self._sequence = -1
         self._part: Table = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
         self._finish: Finish = "stop"
+        self._is_begun = False
+        self._output_index = 0
 
     def opening(self) -> bytes:
-        item = {"id": "msg_1", "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+        return self._event("response.created", response=self._response("in_progress")) + self._event(
+            "response.in_progress", response=self._response("in_progress")
+        )
+
+    def thought(self, text: str) -> bytes:
+        item = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}
+        place = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
+        self._output_index = 1
         return (
-            self._event("response.created", response=self._response("in_progress"))
-            + self._event("response.in_progress", response=self._response("in_progress"))
-            + self._event("response.output_item.added", output_index=0, item=item)
+            self._event("response.output_item.added", output_index=0, item={**item, "summary": []})
+            + self._event(
+                "response.reasoning_summary_part.added", part={"type": "summary_text", "text": ""}, **place
+            )
+            + self._event("response.reasoning_summary_text.delta", delta=text, **place)
+            + self._event("response.reasoning_summary_text.done", text=text, **place)
+            + self._event("response.output_item.done", output_index=0, item=item)
         )
 
     def text(self, text: str) -> bytes:
@@ -174,12 +195,17 @@ class ResponsesSpeech:
         return begun + self._part_event("response.output_text.delta", delta=text, logprobs=[])
 
     def refusal(self, text: str) -> bytes | None:
-        said = self._part["refusal"] + text if self._part["type"] == "refusal" else text
-        self._part = {"type": "refusal", "refusal": said}
-        return self._part_event("response.refusal.delta", delta=text)
+        begun = b""
+        if not self._is_begun:
+            self._part = {"type": "refusal", "refusal": ""}
+            begun = self._begin()
+        self._part = {**self._part, "refusal": self._part["refusal"] + text}
+        return begun + self._part_event("response.refusal.delta", delta=text)
 
     def finish(self, finish: Finish) -> bytes:
         self._finish = finish
+        if not self._is_begun:
+            return b""
         item = self._item()
         if self._part["type"] == "refusal":
             done = self._part_event("response.refusal.done", refusal=self._part["refusal"])
@@ -188,7 +214,7 @@ class ResponsesSpeech:
         return (
             done
             + self._part_event("response.content_part.done", part=self._part)
-            + self._event("response.output_item.done", output_index=0, item=item)
+            + self._event("response.output_item.done", output_index=self._output_index, item=item)
         )
 
     def closing(self) -> bytes:
@@ -205,6 +231,12 @@ class ResponsesSpeech:
         """The other way in which a stream can fail: an event of its own, without a response."""
         return self._event("error", code=OPENAI_CODES[fault][1], message=message, param=None)
 
+    def _begin(self) -> bytes:
+        self._is_begun = True
+        item = {**self._item(), "status": "in_progress", "content": []}
+        added = self._event("response.output_item.added", output_index=self._output_index, item=item)
+        return added + self._part_event("response.content_part.added", part=self._part)
+
     def _item(self) -> Table:
         status = "completed" if self._finish == "stop" else "incomplete"
         return {
@@ -216,7 +248,7 @@ class ResponsesSpeech:
         }
 
     def _part_event(self, type_: str, **fields: Any) -> bytes:
-        return self._event(type_, item_id="msg_1", output_index=0, content_index=0, **fields)
+        return self._event(type_, item_id="msg_1", output_index=self._output_index, content_index=0, **fields)
 
     def _event(self, type_: str, **fields: Any) -> bytes:
         self._sequence += 1
@@ -242,7 +274,7 @@ class ResponsesSpeech:
             "instructions": None,
             "metadata": {},
             "model": MODEL,
-            "output": [self._item()] if ended else [],
+            "output": [self._item()] if ended and self._is_begun else [],
             "parallel_tool_calls": True,
             "temperature": 1.0,
             "tool_choice": "auto",
@@ -257,6 +289,7 @@ class MessagesSpeech:
 
     def __init__(self) -> None:
         self._block_is_open = False
+        self._index = 0
 
     def opening(self) -> bytes:
         message = {
@@ -271,20 +304,29 @@ class MessagesSpeech:
         }
         return event({"type": "message_start", "message": message}) + event({"type": "ping"})
 
+    def thought(self, text: str) -> bytes:
+        block = {"type": "thinking", "thinking": "", "signature": ""}
+        thought = (
+            self._event("content_block_start", content_block=block)
+            + self._event("content_block_delta", delta={"type": "thinking_delta", "thinking": text})
+            + self._event("content_block_delta", delta={"type": "signature_delta", "signature": "c2lnbmVk"})
+            + self._event("content_block_stop")
+        )
+        self._index = 1
+        return thought
+
     def text(self, text: str) -> bytes:
         begun = b""
         if not self._block_is_open:
-            block = {"type": "text", "text": ""}
-            begun = event({"type": "content_block_start", "index": 0, "content_block": block})
+            begun = self._event("content_block_start", content_block={"type": "text", "text": ""})
         self._block_is_open = True
-        delta = {"type": "text_delta", "text": text}
-        return begun + event({"type": "content_block_delta", "index": 0, "delta": delta})
+        return begun + self._event("content_block_delta", delta={"type": "text_delta", "text": text})
 
     def refusal(self, text: str) -> bytes | None:
         return None
 
     def finish(self, finish: Finish) -> bytes:
-        stopped = event({"type": "content_block_stop", "index": 0}) if self._block_is_open else b""
+        stopped = self._event("content_block_stop") if self._block_is_open else b""
         self._block_is_open = False
         reason = {"stop": "end_turn", "length": "max_tokens", "filter": "refusal"}[finish]
         return stopped + event(
@@ -300,6 +342,9 @@ class MessagesSpeech:
 
     def failure(self, fault: Fault, message: str) -> bytes:
         return event(anthropic_error(fault, message))
+
+    def _event(self, type_: str, **fields: Any) -> bytes:
+        return event({"type": type_, "index": self._index, **fields})
 
 
 def told_so_far(request: Table) -> list[tuple[str, str]]:

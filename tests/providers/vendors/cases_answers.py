@@ -12,20 +12,26 @@ from support.vendor_behaviours import (
     resets_at_once,
     resets_in_headers,
     says,
+    says_and_closes,
     says_and_stays,
     says_bad_gzip,
     says_byte_by_byte,
     says_compressed,
+    says_in_another_shape,
     says_in_pairs,
     says_its_end_twice,
     says_line_of,
+    says_no_json,
     says_with_garnish,
     stream_of,
+    thinks_and_says,
 )
 
 MIXED = "Türe, 門, 🏰 and 👩‍👧: ½ ₿."  # characters of one to four bytes
 
 HTML = {"content-type": "text/html; charset=utf-8"}
+# An agent tells its model that there was no output, as often as the user has set there.
+ASKS_AGAIN = "`empty`; asked twice"
 NO_REFUSALS = "not applicable: it has no events for a refusal; see the next row"
 
 GOOD = (
@@ -65,6 +71,18 @@ GOOD = (
         "completed",
     ),
     Case(
+        "thinking",
+        "The model thinks aloud before it answers.",
+        (thinks_and_says("Who is that?", *PIECES),),
+        "completed",
+    ),
+    Case(
+        "closing",
+        "The server closes the connection after the answer.",
+        (says_and_closes(*PIECES),),
+        "completed",
+    ),
+    Case(
         "24 length",
         "The answer stops at the bound of tokens.",
         (says(*PIECES, finish="length"),),
@@ -93,22 +111,37 @@ LINES = (
         "25 20 MB",
         "One line of 20 MB.",
         (says_line_of(20_000_000),),
-        "`intelligence-output-overflow`",
+        "`protocol`",
+        {"pydantic-ai": "`intelligence-output-overflow`"},
         heard="",
         shows=pytest.mark.fault("C25"),
     ),
 )
 
 ENDS = (
-    Case("21 empty", "An answer without text.", (says(),), "`empty`", shows=pytest.mark.fault("C21")),
+    Case(
+        "21 empty",
+        "An answer without text.",
+        (says(),),
+        "`empty`",
+        {"pydantic-ai": ASKS_AGAIN},
+        shows=pytest.mark.fault("C21"),
+    ),
     Case(
         "21 no body",
         "Status 200 and an empty body.",
         (body(b"", {"content-type": "text/event-stream"}),),
         "`truncated`",
+        {"pydantic-ai": "`protocol`"},
         shows=pytest.mark.fault("C21"),
     ),
-    Case("21 no events", "A stream without an event.", (stream_of(b""),), "`truncated`"),
+    Case(
+        "21 no events",
+        "A stream without an event.",
+        (stream_of(b""),),
+        "`truncated`",
+        {"pydantic-ai": "`protocol`"},
+    ),
     Case(
         "21 HTML",
         "Status 200 and a page of HTML.",
@@ -126,13 +159,11 @@ ENDS = (
     Case(
         "21 shape",
         "A stream of events of another shape.",
-        (stream_of(b'data: {"choices": "none", "type": 7}\n\ndata: [1, 2]\n\n'),),
+        (says_in_another_shape,),
         "`protocol`",
         shows=pytest.mark.fault("C21"),
     ),
-    Case(
-        "21 no JSON", "A stream of events that are no JSON.", (stream_of(b"data: hello\n\n"),), "`protocol`"
-    ),
+    Case("21 no JSON", "A stream of events that are no JSON.", (says_no_json,), "`protocol`"),
     Case(
         "21 cut",
         "After some text an event whose JSON breaks off.",
@@ -147,7 +178,13 @@ ENDS = (
         "`truncated`",
         shows=pytest.mark.fault("C24"),
     ),
-    Case("24 no text", "The same, before any text.", (ends_without_mark(),), "`truncated`"),
+    Case(
+        "24 no text",
+        "The same, before any text.",
+        (ends_without_mark(),),
+        "`truncated`",
+        {"pydantic-ai": ASKS_AGAIN},
+    ),
     Case(
         "closed",
         "The connection is closed in the body, after some text.",

@@ -54,7 +54,13 @@ STATUSES = (
     ),
     status(401, "key", "401: a wrong key.", "`auth`"),
     status(402, "quota", "402: the credit is used up.", "`rate-limited`"),
-    Case("quota", "429: the credit is used up.", (answers(429, "quota"),), "`rate-limited`"),
+    Case(
+        "quota",
+        "429: the credit is used up.",
+        (answers(429, "quota"),),
+        "`rate-limited`",
+        {"anthropic": "not applicable: it says so with 402"},
+    ),
     status(403, "forbidden", "403: not with this key.", "`auth`"),
     status(404, "model", "404: no such model.", "`unavailable`"),
     status(413, "long", "413: too large.", "`refused`"),
@@ -105,7 +111,6 @@ LIMITS = (
         {"retry-after-ms": "20", "retry-after": "90"},
         "with 20 ms.",
         "`rate-limited`, retry after 0.02 s; asked 3 times",
-        shows=pytest.mark.fault("C20"),
     ),
     limit(
         "8 nonsense", {"retry-after": "soon"}, "with a time that is none.", "`rate-limited`; asked 3 times"
@@ -205,6 +210,7 @@ STREAMS = (
         (falls_silent_after(FIRST),),
         "`stalled`",
         game=waits_out_stall,
+        shows=pytest.mark.fault("C20"),
     ),
     Case("20 silent", "Headers, then silence.", (reads_for_long,), "`timeout`", game=waits_out_first_text),
     Case("20 dead", "Nothing at all.", (says_nothing,), "`timeout`", game=waits_out_first_text),

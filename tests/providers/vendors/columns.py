@@ -16,6 +16,8 @@ from engine_intelligence.providers.backend import Backend
 
 VARIABLE = "GATEKEEPER_PLACE_OF_KEY"
 AGENTS = "agents_of_the_double"
+ALL_TURNS = 2**20
+"""A bound of the turns that are sent along which none of these conversations comes near."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,7 @@ def _openai(interface: str) -> Callable[[str, int], Mapping[str, object]]:
         "base_url": f"{address}/v1",
         "instructions": "You keep a gate.",
         "attempts": attempts,
+        "history_tokens": ALL_TURNS,
         "key": {"env": VARIABLE},
     }
 
@@ -56,12 +59,13 @@ def _anthropic(address: str, attempts: int) -> Mapping[str, object]:
         "base_url": address,
         "instructions": "You keep a gate.",
         "attempts": attempts,
+        "history_tokens": ALL_TURNS,
         "key": {"env": VARIABLE},
     }
 
 
 def _pydantic_ai(address: str, attempts: int) -> Mapping[str, object]:
-    return {"agent": f"{AGENTS}:gatekeeper", "attempts": attempts}
+    return {"agent": f"{AGENTS}:gatekeeper", "attempts": attempts, "history_tokens": ALL_TURNS}
 
 
 def _agents(address: str, key: str) -> ModuleType:
