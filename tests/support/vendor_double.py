@@ -84,8 +84,9 @@ class Exchange:
         await self.send("\r\n".join([*lines, "", ""]).encode())
 
     async def piece(self, data: bytes) -> None:
-        """A chunk of the body of a stream (RFC 9112, section 7.1)."""
-        await self.send(b"%x\r\n%b\r\n" % (len(data), data))
+        """A chunk of the body of a stream (RFC 9112, section 7.1); nothing for no bytes, whose chunk would be the end."""
+        if data:
+            await self.send(b"%x\r\n%b\r\n" % (len(data), data))
 
     async def end(self) -> None:
         """The end of the body of a stream."""

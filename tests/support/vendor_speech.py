@@ -188,9 +188,7 @@ class ResponsesSpeech:
         )
 
     def text(self, text: str) -> bytes:
-        begun = (
-            b"" if self._part["text"] else self._part_event("response.content_part.added", part=self._part)
-        )
+        begun = b"" if self._is_begun else self._begin()
         self._part = {**self._part, "text": self._part["text"] + text}
         return begun + self._part_event("response.output_text.delta", delta=text, logprobs=[])
 
