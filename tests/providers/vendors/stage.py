@@ -119,7 +119,7 @@ async def play(
         double.elsewhere = elsewhere.address.replace("127.0.0.1", "localhost")
         elsewhere.will(says("Elsewhere."))
         double.will(*behaviours)
-        with column.backend(double.address, KEY, ATTEMPTS, DEADLINES) as backend, logged() as records:
+        with logged() as records, column.backend(double.address, KEY, ATTEMPTS, DEADLINES) as backend:
             store = MemoryConversations()
             provider = provider_over(backend, "gatekeeper", store=store)
             session = SessionRef("gatekeeper", "s-1")
