@@ -174,7 +174,7 @@ class ResponsesSpeech:
         )
 
     def thought(self, text: str) -> bytes:
-        item = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}
+        item: Table = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}
         place = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
         self._output_index = 1
         return (
@@ -231,7 +231,7 @@ class ResponsesSpeech:
 
     def _begin(self) -> bytes:
         self._is_begun = True
-        item = {**self._item(), "status": "in_progress", "content": []}
+        item: Table = {**self._item(), "status": "in_progress", "content": []}
         added = self._event("response.output_item.added", output_index=self._output_index, item=item)
         return added + self._part_event("response.content_part.added", part=self._part)
 
@@ -290,7 +290,7 @@ class MessagesSpeech:
         self._index = 0
 
     def opening(self) -> bytes:
-        message = {
+        message: Table = {
             "id": "msg_1",
             "type": "message",
             "role": "assistant",

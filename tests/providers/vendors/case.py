@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 import pytest
 from providers.vendors.columns import Column
-from providers.vendors.stage import Play, Seen, waits
+from providers.vendors.games import waits
+from providers.vendors.stage import Play, Seen
 from support.vendor_double import Behaviour
 
 from engine_intelligence import Cancelled, Completed, Failed
+from engine_intelligence.activity import Terminal
 
 PIECES = ("The gate ", "is ", "open.")
 
@@ -48,16 +51,22 @@ NOT_APPLICABLE = "not applicable: "
 
 def told(seen: Seen) -> str:
     """What was seen, as a cell of the table."""
-    match seen.terminal:
-        case Completed(finish=finish):
-            words = "completed" if finish in ("stop", None) else f"completed, `{finish}`"
-        case Cancelled():
-            words = "cancelled"
-        case Failed(error=error):
-            words = f"`{error.detail.reason or error.code}`"
-            if error.detail.retry_after_seconds is not None:
-                words += f", retry after {_span(error.detail.retry_after_seconds)}"
+    words = _ending(seen.terminal)
     return words if seen.requests == 1 else f"{words}; asked {_times(seen.requests)}"
+
+
+def _ending(terminal: Terminal) -> str:
+    match terminal:
+        case Completed(finish=finish):
+            return "completed" if finish in ("stop", None) else f"completed, `{finish}`"
+        case Cancelled():
+            return "cancelled"
+        case Failed(error=error):
+            wait_s = error.detail.retry_after_seconds
+            name = f"`{error.detail.reason or error.code}`"
+            return name if wait_s is None else f"{name}, retry after {_span(wait_s)}"
+        case _:
+            assert_never(terminal)
 
 
 def _span(seconds: float) -> str:

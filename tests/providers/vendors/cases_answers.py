@@ -3,6 +3,18 @@
 import pytest
 from providers.vendors.case import PIECES, Case
 from support.vendor_behaviours import (
+    says,
+    says_and_closes,
+    says_and_stays,
+    says_byte_by_byte,
+    says_compressed,
+    says_in_pairs,
+    says_its_end_twice,
+    says_line_of,
+    says_with_garnish,
+    thinks_and_says,
+)
+from support.vendor_misbehaviours import (
     body,
     closes_after,
     cut_in_event,
@@ -11,20 +23,10 @@ from support.vendor_behaviours import (
     resets_after,
     resets_at_once,
     resets_in_headers,
-    says,
-    says_and_closes,
-    says_and_stays,
     says_bad_gzip,
-    says_byte_by_byte,
-    says_compressed,
     says_in_another_shape,
-    says_in_pairs,
-    says_its_end_twice,
-    says_line_of,
     says_no_json,
-    says_with_garnish,
     stream_of,
-    thinks_and_says,
 )
 
 MIXED = "Türe, 門, 🏰 and 👩‍👧: ½ ₿."  # characters of one to four bytes

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from providers.vendors.case import PIECES, Case
-from providers.vendors.stage import (
+from providers.vendors.games import (
     cancels_after_text,
     cancels_beside_an_error,
     cancels_when_answered,
@@ -12,7 +12,8 @@ from providers.vendors.stage import (
     waits_out_first_text,
     waits_out_stall,
 )
-from support.vendor_behaviours import (
+from support.vendor_behaviours import says
+from support.vendor_misbehaviours import (
     answers,
     asks_for_pause_until,
     breaks_off_with,
@@ -22,7 +23,6 @@ from support.vendor_behaviours import (
     generates_on,
     reads_for_long,
     redirects_elsewhere,
-    says,
     says_nothing,
 )
 from support.vendor_speech import Fault

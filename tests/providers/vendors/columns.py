@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -30,15 +30,19 @@ class Column:
     """Makes them of the address and the number of attempts."""
 
     @contextmanager
-    def backend(self, address: str, key: str, attempts: int, deadlines: Deadlines) -> Iterator[Backend]:
+    def backend(self, address: str, key: str, attempts: int, deadlines: Deadlines) -> Generator[Backend]:
         """The backend, whose key is where its options say. Whoever runs it closes it."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(VARIABLE, key)
             patch.setitem(sys.modules, AGENTS, _agents(address, key))
             # Waits as short as a test needs; their lengths are proved where the retries are.
-            patch.setattr("engine_intelligence.providers.retries._backoff", lambda state: 0.001)
+            patch.setattr("engine_intelligence.providers.retries._backoff", _at_once)
             options = self.options(address, attempts)
             yield make_backend(self.kind, options, KindContext(deadlines), "the table of providers")
+
+
+def _at_once(state: object) -> float:
+    return 0.001
 
 
 def _openai(interface: str) -> Callable[[str, int], Mapping[str, object]]:

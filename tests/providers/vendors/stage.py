@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from providers.vendors.columns import Column
 from support.conversations import MemoryConversations
-from support.vendor_behaviours import breaks_off_now, says
+from support.vendor_behaviours import says
 from support.vendor_double import Behaviour, VendorDouble
 from support.vendor_speech import told_so_far
 
 from engine_intelligence import (
-    Completed,
     Deadlines,
     IntelligenceEvent,
     IntelligenceRuntime,
@@ -173,7 +172,7 @@ def printed(records: list[logging.LogRecord]) -> Iterator[str]:
 
 
 @contextmanager
-def logged() -> Iterator[list[logging.LogRecord]]:
+def logged() -> Generator[list[logging.LogRecord]]:
     """All that is logged while somebody has asked for the most, as `logging.basicConfig(level=logging.DEBUG)` does."""
     records: list[logging.LogRecord] = []
 
@@ -200,78 +199,6 @@ def _levels() -> Mapping[str, int]:
     return {name: logger.level for name, logger in loggers if isinstance(logger, logging.Logger)}
 
 
-# What games do
-
-
-async def waits(stage: Stage) -> str:
-    """Submit, and poll until the end."""
-    activity_id = stage.submit(INPUT)
-    await stage.terminal(activity_id)
-    return activity_id
-
-
-async def waits_out_first_text(stage: Stage) -> str:
-    """Wait for a first text until its time is over, from when the double has the request."""
-    activity_id = stage.submit(INPUT)
-    await stage.frames(lambda: bool(stage.double.exchanges))
-    return await _too_late(stage, activity_id, DEADLINES.first_text_s)
-
-
-async def waits_out_stall(stage: Stage) -> str:
-    """Wait for more text until its time is over, from when some text was heard."""
-    activity_id = stage.submit(INPUT)
-    await stage.frames(lambda: bool(stage.told.text(activity_id)))
-    return await _too_late(stage, activity_id, DEADLINES.stall_s)
-
-
-async def _too_late(stage: Stage, activity_id: str, seconds: float) -> str:
-    stage.clock.advance(seconds)
-    await stage.terminal(activity_id)
-    return activity_id
-
-
-async def cancels_when_asked(stage: Stage) -> str:
-    """Cancel when the double has the request."""
-    activity_id = stage.submit(INPUT)
-    await stage.frames(lambda: bool(stage.double.exchanges))
-    return await _cancelled(stage, activity_id)
-
-
-async def cancels_when_answered(stage: Stage) -> str:
-    """Cancel when the double is done with the request, and the provider has had some frames to look at it."""
-    activity_id = stage.submit(INPUT)
-    await stage.frames(lambda: bool(stage.double.exchanges) and stage.double.idle)
-    frames = iter(range(30))
-    await stage.frames(lambda: next(frames, None) is None)
-    return await _cancelled(stage, activity_id)
-
-
-async def cancels_after_text(stage: Stage) -> str:
-    """Cancel when some text has come."""
-    activity_id = stage.submit(INPUT)
-    await stage.frames(lambda: bool(stage.told.text(activity_id)))
-    return await _cancelled(stage, activity_id)
-
-
-async def cancels_beside_an_error(stage: Stage) -> str:
-    """Cancel when some text has come, and in the same moment an error of the double is on its way."""
-    activity_id = stage.submit(INPUT)
-    await stage.frames(lambda: bool(stage.told.text(activity_id)))
-    breaks_off_now(stage.double.exchanges[-1])
-    return await _cancelled(stage, activity_id)
-
-
-async def _cancelled(stage: Stage, activity_id: str) -> str:
-    assert isinstance(stage.runtime.cancel(activity_id), Ok)
-    await stage.terminal(activity_id)
-    return activity_id
-
-
 def conversation_of(*turns: Turn) -> list[tuple[str, str]]:
     """What is sent of these turns."""
     return [pair for turn in turns for pair in (("user", turn.input), ("assistant", turn.output))]
-
-
-def turn_of(terminal: Terminal) -> list[Turn]:
-    """The turn that an Activity adds to its session: only if it was completed."""
-    return [Turn(INPUT, terminal.output)] if isinstance(terminal, Completed) else []
