@@ -122,6 +122,22 @@ def says_and_stays(*texts: str) -> Behaviour:
     return behave
 
 
+def says_halves_of_a_character(*texts: str) -> Behaviour:
+    """A whole answer with a character whose halves, in the notation of JSON, come in two pieces."""
+
+    async def behave(exchange: Exchange) -> None:
+        words = await begin(exchange, *texts)
+        for half in (b"\\ud83c", b"\\udff0"):
+            await exchange.piece(words.text("half").replace(b"half", half))
+            exchange.said += "\N{REPLACEMENT CHARACTER}"  # neither is a character (rule D1)
+        # Responses tells the whole again at its end.
+        await exchange.piece(words.finish("stop").replace(b"halfhalf", b"\\ud83c\\udff0"))
+        await exchange.piece(words.closing().replace(b"halfhalf", b"\\ud83c\\udff0"))
+        await exchange.end()
+
+    return behave
+
+
 def says_and_closes(*texts: str) -> Behaviour:
     """A whole answer, and the connection is closed, which a client may find out with its next request."""
 
