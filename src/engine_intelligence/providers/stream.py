@@ -26,7 +26,7 @@ from engine_intelligence.contracts import ActivitySink
 from engine_intelligence.conversation import ConversationStore, Turn
 from engine_intelligence.errors import IntelligenceError, ProviderError
 from engine_intelligence.result import Ok, Result
-from engine_intelligence.scrubbing import describe_exception, where_raised
+from engine_intelligence.scrubbing import describe_exception, encodable, where_raised
 
 _log = logging.getLogger(__name__)
 
@@ -168,7 +168,9 @@ class StreamProvider:
                     raise ProviderError(
                         f"the generator yielded {type(item).__name__}, not text", reason="protocol"
                     )
-        output = "".join(chunks)
+        output = encodable(
+            "".join(chunks)
+        )  # as the realm is told it (rule D1): no later request could send the rest
         if not output:
             raise ProviderError("the provider ended without any text", reason="empty")
         if store is None:

@@ -111,6 +111,7 @@ def http_client(sdk: ModuleType, base_url: str | None) -> Any:
     kept = 0 if is_here else 100
     from engine_intelligence.providers.lines import bound_lines
 
+    hush("httpx2", "httpcore2")  # the headers of a response, which may quote the key
     return sdk.DefaultAsyncHttpxClient(
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
