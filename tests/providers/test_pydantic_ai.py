@@ -13,7 +13,7 @@ from support.model_server import busy_slots, slots_are_free
 from engine_intelligence import Completed, Deadlines, IntelligenceLimits, spawn_host
 from engine_intelligence.providers.backend import provider_over
 from engine_intelligence.providers.llama_server import Endpoint
-from engine_intelligence.providers.pydantic_ai import AgentBackend, Options, create
+from engine_intelligence.providers.pydantic_ai import PydanticAIBackend, Options, create
 from engine_intelligence.providers.stream import StreamProvider
 from engine_intelligence.testing import check_provider
 
@@ -26,7 +26,7 @@ def endpoint(model_server: tuple[str, str]) -> Endpoint:
     return Endpoint(*model_server)
 
 
-def backend(endpoint: Endpoint, *, max_tokens: int = 24) -> AgentBackend:
+def backend(endpoint: Endpoint, *, max_tokens: int = 24) -> PydanticAIBackend:
     agent = make_gatekeeper(endpoint.address, endpoint.key, max_tokens=max_tokens)
     return create(Options(agent="minds:gatekeeper"), agent)
 

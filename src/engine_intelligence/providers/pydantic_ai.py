@@ -54,7 +54,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         check_whole_number("attempts", self.attempts, least=1, most=10)
 
 
-class AgentBackend:
+class PydanticAIBackend:
     """A `Backend` over an agent. Made by `create`. It belongs to the thread of one running event loop."""
 
     def __init__(self, options: Options, agent: Agent) -> None:
@@ -179,7 +179,7 @@ class _Run:
         return between + text
 
 
-def create(options: Options, agent: object) -> AgentBackend:
+def create(options: Options, agent: object) -> PydanticAIBackend:
     """A backend over `agent`, an `Agent` or a function without arguments that returns one. Nothing is connected by this.
 
     Raises `SetupError` with reason `bad-agent` if it is neither, and whatever the function raises.
@@ -192,7 +192,7 @@ def create(options: Options, agent: object) -> AgentBackend:
             "arguments that returns one.",
         )
     hush("pydantic_ai", "openai", "anthropic", "httpx", "httpcore", "httpx2", "httpcore2")
-    return AgentBackend(options, cast("Agent", made))
+    return PydanticAIBackend(options, cast("Agent", made))
 
 
 def _is_agent(value: object) -> bool:
