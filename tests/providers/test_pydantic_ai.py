@@ -13,7 +13,7 @@ from support.model_server import busy_slots, slots_are_free
 from engine_intelligence import Completed, Deadlines, IntelligenceLimits, spawn_host
 from engine_intelligence.providers.backend import provider_over
 from engine_intelligence.providers.llama_server import Endpoint
-from engine_intelligence.providers.pydantic_ai import PydanticAIBackend, Options, create
+from engine_intelligence.providers.pydantic_ai import Options, PydanticAIBackend, create
 from engine_intelligence.providers.stream import StreamProvider
 from engine_intelligence.testing import check_provider
 
