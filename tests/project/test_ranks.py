@@ -27,6 +27,7 @@ RANKS = [
         "limits",
         "contracts",
         "conversation",
+        "process_tree",
     ],
     ["lifecycle", "delivery", "closing", "admission", "signals", "sink", "expiries"],
     ["runtime", "protocol"],

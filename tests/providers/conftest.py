@@ -1,12 +1,15 @@
-"""A real server of a real model, for providers that speak to one."""
+"""What tests of providers share: a real server of a real model, and real Hosts whose processes are found again."""
 
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from support.model_server import running_server
+from support.process_marks import Mark
+from support.process_start import Starter
 
 from engine_intelligence.models.cache import ModelCache
 
@@ -31,3 +34,20 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+@pytest.fixture
+def mark() -> Iterator[Mark]:
+    """A mark for the processes of one test, of which none outlives it."""
+    made = Mark()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def start(mark: Mark, tmp_path: Path) -> Iterator[Starter]:
+    """Starts Hosts that keep their conversations in the test's folder."""
+    with ExitStack() as until_the_end:
+        starter = Starter("auto", mark, until_the_end)
+        starter.environment["ENGINE_INTELLIGENCE_DATA_DIR"] = str(tmp_path / "data")
+        yield starter

@@ -7,6 +7,8 @@ model, are for the game's own build to name.
 hiddenimports = [
     "engine_intelligence.host.binding",
     "engine_intelligence.host.process",
+    "engine_intelligence.providers.command",
+    "engine_intelligence.providers.fallback",
     "engine_intelligence.providers.scripted",
     "engine_intelligence.providers.stream",
     "engine_intelligence.sessions.sqlite",

@@ -16,7 +16,7 @@ from engine_intelligence.errors import SetupError
 from engine_intelligence.host.building import build, did_you_mean, struct_fields
 from engine_intelligence.host.factories import call_factory, made_by_factory
 from engine_intelligence.host.keys import refuse_keys_in
-from engine_intelligence.host.kinds import KindContext, check_kind, make_provider
+from engine_intelligence.host.kinds import Entry, KindContext, check_kind, make_provider
 from engine_intelligence.host.store import StoreOptions
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
@@ -119,6 +119,7 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
         options = dict(_table(tables.providers, provider_id, f"{where}: providers"))
         own = ProviderTables(**_take_tables(ProviderTables, options, f"{place}.", folder))
         entry = _entry(options, place, context)
+        context.entries[provider_id] = Entry(entry.kind, entry.options, place)
         own_limits = own.limits or tables.limits or limits
         _check_limits(own_limits, place)
         plans[provider_id] = _plan_entry(provider_id, entry, own_limits)

@@ -31,7 +31,7 @@ from engine_intelligence.host.diversion import (
     drain_by_threads,
     end_standard_streams,
 )
-from engine_intelligence.host.processes import kill_descendants, kill_group
+from engine_intelligence.process_tree import kill_descendants, kill_group
 
 # Where the system cannot wait for a process that is no child, its end is looked for this often.
 _LOOK_INTERVAL_S = 0.1
@@ -97,7 +97,7 @@ def dismiss_guardian(guardian_pid: int | None, mark: bytes) -> None:
         end_standard_streams()
         time.sleep(FINISH_S)  # the threads that drain cannot say when they are done
         return
-    kill_descendants(os.getpid(), mark, spare=guardian_pid)
+    kill_descendants(os.getpid(), mark, spare=(guardian_pid,))
     end_standard_streams()
     if sys.platform != "linux":
         return  # only the guardian can reach the group without ending this process too

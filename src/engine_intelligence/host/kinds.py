@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -46,6 +49,18 @@ class Kind(NamedTuple):
     """Whether the Host keeps its conversations, which a kind without any does not need."""
 
 
+class Entry(NamedTuple):
+    """A provider of a configuration, of which another can be made up."""
+
+    kind: str | None
+    """`None` for what a factory makes."""
+    options: Mapping[str, object]
+    where: str
+
+    def __repr__(self) -> str:
+        return f"Entry(where={self.where!r})"
+
+
 class KindContext:
     """What providers of one Host share, and what they are told of it."""
 
@@ -58,7 +73,31 @@ class KindContext:
         self.deadlines = deadlines
         self.folder = folder
         self._store = StoreOptions() if store is None else store
+        self.entries: dict[str, Entry] = {}
+        """The providers of the configuration, by id."""
         self._shared: dict[str, Any] = {}
+        self._making: list[str] = []
+
+    def with_first_text_s(self, first_text_s: float) -> KindContext:
+        """The same for a provider that has so long to its first text."""
+        other = copy(self)
+        other.deadlines = msgspec.structs.replace(self.deadlines, first_text_s=first_text_s)
+        return other
+
+    @contextmanager
+    def making(self, provider_id: str, where: str) -> Generator[None]:
+        """Inside, that provider is being made. Raises `SetupError` if it is already, to be a part of itself."""
+        chain = [*self._making, provider_id]
+        if provider_id in self._making:
+            raise SetupError(
+                "config-invalid",
+                f"{where}: a provider cannot stand in for itself, and here they go in a circle ({', '.join(chain)}).",
+            )
+        self._making.append(provider_id)
+        try:
+            yield
+        finally:
+            self._making.pop()
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """The thing of that name, made when it is first asked for."""
@@ -85,6 +124,41 @@ def _make_llama(module: Any, options: Any, context: KindContext, where: str) -> 
 def _make_scripted(module: Any, options: Any, context: KindContext, where: str) -> Backend:
     backend: Backend = module.create(options)
     return backend
+
+
+def _make_command(module: Any, options: Any, context: KindContext, where: str) -> Backend:
+    backend: Backend = module.create(options, environment=os.environ, folder=context.folder)
+    return backend
+
+
+def _make_fallback(module: Any, options: Any, context: KindContext, where: str) -> Backend:
+    def make_member(provider_id: str, first_text_s: float) -> Backend:
+        return _make_entry(provider_id, context.with_first_text_s(first_text_s), where)
+
+    backend: Backend = module.create(
+        options, make_member, first_text_s=context.deadlines.first_text_s, where=where
+    )
+    return backend
+
+
+def _make_entry(provider_id: str, context: KindContext, where: str) -> Backend:
+    """A backend of another provider of the configuration, for the one that stands at `where`."""
+    entry = context.entries.get(provider_id)
+    if entry is None:
+        known = listed(context.entries) or "none: name them in a TOML file"
+        raise SetupError(
+            "config-invalid",
+            f"{where}: there is no provider {provider_id!r}{did_you_mean(provider_id, context.entries)}. "
+            f"The providers are {known}.",
+        )
+    if entry.kind is None:
+        raise SetupError(
+            "config-invalid",
+            f"{where}: the provider {provider_id!r} is made by a factory, so that nothing else can be asked in its place. "
+            "Name providers that have a kind.",
+        )
+    with context.making(provider_id, where):
+        return make_backend(entry.kind, entry.options, context, entry.where)
 
 
 @dataclass(frozen=True)
@@ -146,6 +220,8 @@ KINDS: Mapping[str, Kind] = {
         _make_pydantic_ai,
         elsewhere=_OF_AGENTS,
     ),
+    "command": Kind("engine_intelligence.providers.command", "cli", ("platformdirs",), _make_command),
+    "fallback": Kind("engine_intelligence.providers.fallback", "cli", ("platformdirs",), _make_fallback),
     "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
 }
 
@@ -170,7 +246,8 @@ def make_provider(
 
     Raises `SetupError` for what a person has to put right: options, packages, models, keys.
     """
-    backend = make_backend(kind_name, options, context, where)
+    with context.making(provider_id, where):
+        backend = make_backend(kind_name, options, context, where)
     store = context.store() if KINDS[kind_name].keeps_turns else None
     return provider_over(backend, provider_id, store=store)
 

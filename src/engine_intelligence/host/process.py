@@ -17,10 +17,10 @@ from engine_intelligence.host.diversion import (
     prepare_diversion,
 )
 from engine_intelligence.host.guardian import dismiss_guardian, start_guardian
-from engine_intelligence.host.processes import mark_descendants
 from engine_intelligence.host.sealing import seal_process
 from engine_intelligence.host.server import serve
 from engine_intelligence.ports.realm_link import Link, LoopbackLink, SocketLink
+from engine_intelligence.process_tree import mark_descendants
 from engine_intelligence.protocol.bootstrap import (
     BOOTSTRAP_VARIABLE,
     Announcement,

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import secrets
-import subprocess
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ import msgspec
 
 from engine_intelligence.credentials import without_credentials
 from engine_intelligence.errors import ProviderError
+from engine_intelligence.process_tree import NO_WINDOW
 from engine_intelligence.protocol.bootstrap import MODEL_CHILD_VARIABLE
 from engine_intelligence.providers.llama_child import Order, Report
 
@@ -31,11 +31,6 @@ _FROZEN = bool(getattr(sys, "frozen", False))
 _PYTHON = (sys.executable, "-P", "-m", "engine_intelligence.providers.llama_child")
 CHILD_COMMAND = (sys.executable,) if _FROZEN else _PYTHON
 """What starts the child."""
-
-if sys.platform == "win32":
-    NO_WINDOW = subprocess.CREATE_NO_WINDOW  # a game has no console that the child could share
-else:
-    NO_WINDOW = 0
 
 # A dead process is known a moment after its connections break.
 NOTICE_S = 1.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import NamedTuple
 
 from tenacity import (
     AsyncRetrying,
@@ -22,6 +21,7 @@ from tenacity.wait import wait_random_exponential
 
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.backend import Backend
+from engine_intelligence.providers.begun import Begun, begin
 from engine_intelligence.providers.stream import Finish, Prompt
 
 # Each wait is drawn from zero up to a bound that doubles, so that a crowd of characters that were refused together does not
@@ -30,13 +30,6 @@ FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 8.0
 
 _backoff = wait_random_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
-
-
-class _Answer(NamedTuple):
-    """An answer of which text has come."""
-
-    begun: list[str | Finish]
-    rest: AsyncGenerator[str | Finish, None]
 
 
 class Retrying:
@@ -75,29 +68,17 @@ class Retrying:
             reraise=True,
             sleep=self._sleep,
         )
-        answer: _Answer = await retrying(self._begun, prompt)
-        async with aclosing(answer.rest):
-            for piece in answer.begun:
-                yield piece
-            async for piece in answer.rest:
+        begun: Begun = await retrying(self._begun, prompt)
+        async with aclosing(begun.whole()) as pieces:
+            async for piece in pieces:
                 yield piece
 
     async def close(self) -> None:
         """Close what is asked."""
         await self._backend.close()
 
-    async def _begun(self, prompt: Prompt) -> _Answer:
-        """An answer as far as its first text."""
-        answer = _Answer([], self._backend.answer(prompt))
-        try:
-            async for piece in answer.rest:
-                answer.begun.append(piece)
-                if isinstance(piece, str) and piece:
-                    break
-        except BaseException:
-            await answer.rest.aclose()
-            raise
-        return answer
+    async def _begun(self, prompt: Prompt) -> Begun:
+        return await begin(self._backend.answer(prompt))
 
 
 def _is_transient(error: BaseException) -> bool:
