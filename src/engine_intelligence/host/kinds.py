@@ -44,6 +44,8 @@ class Kind(NamedTuple):
     """What other kinds have among their options and this one has not, and where it belongs."""
     keeps_turns: bool = True
     """Whether the Host keeps its conversations, which a kind without any does not need."""
+    spends: bool = True
+    """Whether an Activity may cost money. Such providers are counted, and stop when spending is stopped."""
 
 
 class KindContext:
@@ -125,7 +127,11 @@ _OF_AGENTS: Mapping[str, str] = dict.fromkeys(
 
 KINDS: Mapping[str, Kind] = {
     "llama": Kind(
-        "engine_intelligence.providers.llama", "local", ("xllamacpp", "openai", "platformdirs"), _make_llama
+        "engine_intelligence.providers.llama",
+        "local",
+        ("xllamacpp", "openai", "platformdirs"),
+        _make_llama,
+        spends=False,
     ),
     "openai": Kind(
         "engine_intelligence.providers.openai",
@@ -146,7 +152,9 @@ KINDS: Mapping[str, Kind] = {
         _make_pydantic_ai,
         elsewhere=_OF_AGENTS,
     ),
-    "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
+    "scripted": Kind(
+        "engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False, spends=False
+    ),
 }
 
 
