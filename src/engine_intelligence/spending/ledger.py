@@ -19,25 +19,25 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from engine_intelligence.errors import ProviderError
-from engine_intelligence.scrubbing import encodable
-from engine_intelligence.spending.budget import Account, Budget
-from engine_intelligence.spending.schema import FORM
-from engine_intelligence.spending.windows import (
-    DAY_MS,
-    MINUTE_MS,
-    SECOND_MS,
-    free_after_start_ms,
-    free_after_tokens_ms,
-    minute_of,
-    oldest_minute,
-    oldest_start_ms,
+from engine_intelligence.spending.budget import Account
+from engine_intelligence.spending.entries import (
+    Line,
+    Spent,
+    count_start,
+    count_tokens,
+    prune,
+    read_lines,
+    refusal_of,
+    stopped_at_ms,
+    touch,
 )
-from engine_intelligence.sqlite_files import BUSY_TIMEOUT_S, SqliteFile, one
+from engine_intelligence.spending.schema import FORM
+from engine_intelligence.spending.windows import SECOND_MS, minute_of
+from engine_intelligence.sqlite_files import BUSY_TIMEOUT_S, SqliteFile
 
 STOPPED = "spending was stopped; to let it go on, call: engine-intelligence spending resume"
 """What a game is told while the switch is thrown."""
@@ -46,29 +46,6 @@ ADVICE = "Until it can, nothing may be spent; to see what is wrong, call: engine
 
 FILE_NAME = "spending.sqlite3"
 """The name of the ledger in the data directory."""
-
-
-class Line(NamedTuple):
-    """What one account has spent."""
-
-    host: str
-    provider: str | None
-    """`None` for all providers of that Host together."""
-    budget: Budget
-    activities: int
-    """Started in the last minute, where that is bounded."""
-    tokens: int
-    """Of output, in the last 24 hours."""
-    free_in_s: float
-    """After how many seconds another Activity may start; 0 if it may now."""
-
-
-class _Spent(NamedTuple):
-    """Tokens that wait to be written."""
-
-    accounts: Sequence[Account]
-    minute: int
-    tokens: int
 
 
 class Ledger:
@@ -83,7 +60,7 @@ class Ledger:
         self._file = SqliteFile(path, FORM)
         self._clock_ns = clock_ns
         self._lock = threading.Lock()
-        self._waiting: deque[_Spent] = deque()
+        self._waiting: deque[Spent] = deque()
         self._is_behind = False
         self._stopped = False
 
@@ -98,14 +75,14 @@ class Ledger:
         """
         with self._writing() as connection:
             now_ms = self._now_ms()
-            _prune(connection, now_ms)
-            stopped = _stopped_at_ms(connection) is not None
-            keys = [] if stopped else [_touch(connection, account, now_ms) for account in accounts]
+            prune(connection, now_ms)
+            stopped = stopped_at_ms(connection) is not None
+            keys = [] if stopped else [touch(connection, account, now_ms) for account in accounts]
             refusals = [
-                refusal for key, account in keys if (refusal := _refusal(connection, key, account, now_ms))
+                refusal for key, account in keys if (refusal := refusal_of(connection, key, account, now_ms))
             ]
             if not stopped and not refusals:
-                _count_start(connection, keys, now_ms)
+                count_start(connection, keys, now_ms)
         # Raised outside: also what is refused has written what waited.
         if stopped:
             raise ProviderError(STOPPED, reason="unavailable")
@@ -120,7 +97,7 @@ class Ledger:
         not wait for other threads, and for other programs for `BUSY_TIMEOUT_S` at most.
         """
         if tokens and accounts:
-            self._waiting.append(_Spent(accounts, minute_of(self._now_ms()), tokens))
+            self._waiting.append(Spent(accounts, minute_of(self._now_ms()), tokens))
             self._write_waiting()
 
     @property
@@ -135,7 +112,7 @@ class Ledger:
         """
         if self._lock.acquire(blocking=False):
             try:
-                self._stopped = _stopped_at_ms(self._file.open()) is not None
+                self._stopped = stopped_at_ms(self._file.open()) is not None
             except (sqlite3.Error, OSError):
                 self._file.close()  # whoever wants to spend is told
             finally:
@@ -154,24 +131,27 @@ class Ledger:
 
     def stop(self) -> None:
         """Have every Host refuse new Activities and end those that run. Raises `ProviderError` if it cannot be written."""
-        with self._durably(), self._writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO stopped (key, at) VALUES (1, ?)", (self._now_ms(),))
+        self._throw("INSERT OR IGNORE INTO stopped (key, at) VALUES (1, ?)", self._now_ms())
 
     def resume(self) -> None:
         """Let spending go on. Raises `ProviderError` if it cannot be written."""
-        with self._durably(), self._writing() as connection:
-            connection.execute("DELETE FROM stopped")
+        self._throw("DELETE FROM stopped")
 
     def stopped_at_s(self) -> float | None:
         """When spending was stopped, in seconds since 1970, or `None` while it is not. Raises `ProviderError`."""
         with self._held(), self._file.errors("read"):
-            at_ms = _stopped_at_ms(self._file.open())
+            at_ms = stopped_at_ms(self._file.open())
         return None if at_ms is None else at_ms / SECOND_MS
 
     def lines(self) -> list[Line]:
         """What was spent, by account, of all that spent in the last 24 hours. Raises `ProviderError`."""
         with self._held(), self._file.errors("read"):
-            return list(_lines(self._file.open(), self._now_ms()))
+            return list(read_lines(self._file.open(), self._now_ms()))
+
+    def check(self) -> None:
+        """Raise `ProviderError` if the ledger cannot be written."""
+        with self._writing():
+            pass
 
     # Inside
 
@@ -202,7 +182,7 @@ class Ledger:
             connection.execute("BEGIN IMMEDIATE")
             waiting = len(self._waiting)
             for place in range(waiting):  # by place: others append meanwhile
-                _count_tokens(connection, self._waiting[place], self._now_ms())
+                count_tokens(connection, self._waiting[place], self._now_ms())
             yield connection
             connection.execute("COMMIT")
             for _ in range(waiting):
@@ -222,128 +202,10 @@ class Ledger:
             finally:
                 self._lock.release()
 
-    @contextmanager
-    def _durably(self) -> Generator[None]:
-        """Have what is written outlive also a machine that dies at once."""
+    def _throw(self, statement: str, *values: object) -> None:
         with self._held(), self._file.errors("written"):
-            self._file.open().execute("PRAGMA synchronous = FULL")
-        try:
-            yield
-        finally:
-            with self._held(), self._file.errors("written"):
-                self._file.open().execute("PRAGMA synchronous = NORMAL")
-
-
-def _stopped_at_ms(connection: sqlite3.Connection) -> int | None:
-    at = one(connection, "SELECT at FROM stopped")
-    return at if isinstance(at, int) else None
-
-
-def _touch(connection: sqlite3.Connection, account: Account, now_ms: int) -> tuple[int, Account]:
-    """The key of an account, which is made or brought up to date."""
-    budget = account.budget
-    row: tuple[int] = connection.execute(
-        "INSERT INTO account (host, is_realm, provider, activities_per_minute, output_tokens_per_day, used_at)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (host, is_realm, provider) DO UPDATE SET used_at = excluded.used_at,"
-        " activities_per_minute = excluded.activities_per_minute,"
-        " output_tokens_per_day = excluded.output_tokens_per_day RETURNING key",
-        (
-            encodable(account.host),
-            account.provider is None,
-            encodable(account.provider or ""),
-            budget.activities_per_minute,
-            budget.output_tokens_per_day,
-            now_ms,
-        ),
-    ).fetchone()
-    return row[0], account
-
-
-def _refusal(
-    connection: sqlite3.Connection, key: int, account: Account, now_ms: int
-) -> tuple[int, str] | None:
-    """When an account that is used up is free again, and what is used up; `None` if it is free."""
-    bounds = (
-        (_free_of_starts_ms(connection, key, account.budget), "Activities a minute"),
-        (_free_of_tokens_ms(connection, key, account.budget, now_ms), "output tokens a day"),
-    )
-    # Without the number, which a scrubbed text could not tell: it may have as many digits as a key.
-    found = [
-        (free_ms, f"the budget of {what} for {account.whose} is used up")
-        for free_ms, what in bounds
-        if free_ms is not None
-    ]
-    return max(found, default=None)
-
-
-def _free_of_starts_ms(connection: sqlite3.Connection, key: int, budget: Budget) -> int | None:
-    limit = budget.activities_per_minute
-    if limit is None:
-        return None
-    # As many as may be are counted from the last one on: when the first of those no longer counts, there is a place.
-    at = one(
-        connection,
-        "SELECT at FROM start WHERE account = ? ORDER BY at DESC LIMIT 1 OFFSET ?",
-        (key, limit - 1),
-    )
-    return free_after_start_ms(at) if isinstance(at, int) else None
-
-
-def _free_of_tokens_ms(connection: sqlite3.Connection, key: int, budget: Budget, now_ms: int) -> int | None:
-    limit = budget.output_tokens_per_day
-    if limit is None:
-        return None
-    spent: list[tuple[int, int]] = connection.execute(
-        "SELECT minute, tokens FROM tokens WHERE account = ? AND minute >= ? ORDER BY minute",
-        (key, oldest_minute(now_ms)),
-    ).fetchall()
-    return free_after_tokens_ms(spent, limit)
-
-
-def _count_start(connection: sqlite3.Connection, keys: Sequence[tuple[int, Account]], now_ms: int) -> None:
-    for key, account in keys:
-        if account.budget.activities_per_minute is not None:  # so there are never more than that of them
-            connection.execute("INSERT INTO start (account, at) VALUES (?, ?)", (key, now_ms))
-
-
-def _count_tokens(connection: sqlite3.Connection, spent: _Spent, now_ms: int) -> None:
-    for account in spent.accounts:
-        key, _ = _touch(connection, account, now_ms)
-        connection.execute(
-            "INSERT INTO tokens (account, minute, tokens) VALUES (?, ?, ?)"
-            " ON CONFLICT (account, minute) DO UPDATE SET tokens = tokens + excluded.tokens",
-            (key, spent.minute, spent.tokens),
-        )
-
-
-def _prune(connection: sqlite3.Connection, now_ms: int) -> None:
-    """Drop what no longer counts, and move what lies in the future to now."""
-    minute = minute_of(now_ms)
-    connection.execute("DELETE FROM start WHERE at < ?", (oldest_start_ms(now_ms),))
-    connection.execute("DELETE FROM tokens WHERE minute < ?", (oldest_minute(now_ms),))
-    connection.execute("DELETE FROM account WHERE used_at < ?", (now_ms - DAY_MS - MINUTE_MS,))
-    connection.execute("UPDATE start SET at = ?1 WHERE at > ?1", (now_ms,))
-    connection.execute("UPDATE account SET used_at = ?1 WHERE used_at > ?1", (now_ms,))
-    connection.execute(
-        "INSERT INTO tokens (account, minute, tokens)"
-        " SELECT account, ?1, sum(tokens) FROM tokens WHERE minute > ?1 GROUP BY account"
-        " ON CONFLICT (account, minute) DO UPDATE SET tokens = tokens + excluded.tokens",
-        (minute,),
-    )
-    connection.execute("DELETE FROM tokens WHERE minute > ?", (minute,))
-
-
-def _lines(connection: sqlite3.Connection, now_ms: int) -> Iterator[Line]:
-    rows: list[tuple[int, str, int, str, int | None, int | None, int, int]] = connection.execute(
-        "SELECT key, host, is_realm, provider, activities_per_minute, output_tokens_per_day,"
-        " (SELECT count(*) FROM start WHERE account = key AND at >= ?),"
-        " (SELECT coalesce(sum(tokens), 0) FROM tokens WHERE account = key AND minute >= ?)"
-        " FROM account WHERE used_at >= ? ORDER BY host, is_realm DESC, provider",
-        (oldest_start_ms(now_ms), oldest_minute(now_ms), now_ms - DAY_MS - MINUTE_MS),
-    ).fetchall()
-    for key, host, is_realm, provider, activities, tokens, started, spent in rows:
-        budget = Budget(activities_per_minute=activities, output_tokens_per_day=tokens)
-        account = Account(host, None if is_realm else provider, budget)
-        refusal = _refusal(connection, key, account, now_ms)
-        free_in_s = 0.0 if refusal is None else max(0, refusal[0] - now_ms) / SECOND_MS
-        yield Line(host, account.provider, budget, started, max(0, spent), free_in_s)
+            connection = self._file.open()
+            connection.execute(
+                "PRAGMA synchronous = FULL"
+            )  # a switch outlives also a machine that dies at once
+            connection.execute(statement, values)
