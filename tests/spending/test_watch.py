@@ -23,7 +23,7 @@ PATIENCE_S = 20.0
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
+    while not condition():  # noqa: ASYNC110 - nobody tells of a timer or a generator
         await asyncio.sleep(0.01)
 
 

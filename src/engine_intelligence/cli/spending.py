@@ -109,7 +109,7 @@ def _table(lines: list[Line]) -> Table:
             if bounds.activities_per_minute is None
             else _of(line.activities, bounds.activities_per_minute),
             _of(line.tokens, bounds.output_tokens_per_day),
-            "now" if line.free_in_s == 0 else _duration(line.free_in_s),
+            "now" if line.free_in_s == 0 else duration(line.free_in_s),
         )
         table.add_row(*map(Text, cells))
     return table
@@ -119,7 +119,8 @@ def _of(spent: int, bound: int | None) -> str:
     return f"{spent:,}" if bound is None else f"{spent:,} of {bound:,}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time to wait, in words, rounded up."""
     whole = -int(-seconds // 1)
     hours, minutes = divmod(whole // 60, 60)
     return (
