@@ -110,6 +110,12 @@ def test_a_day_is_passed_by_the_token_that_reaches_its_bound(ledger: Ledger) -> 
     assert refusal(ledger, accounts).reason == "rate-limited"
 
 
+def test_a_budget_that_is_set_later_knows_of_the_tokens_of_the_day(ledger: Ledger, clock: WallClock) -> None:
+    ledger.spend([account()], 100)
+    clock.advance(hours=23)
+    assert refusal(ledger, [account(a_day=100)]).reason == "rate-limited"
+
+
 def test_what_was_counted_too_much_is_taken_back(ledger: Ledger) -> None:
     accounts = [account(a_day=100)]
     ledger.spend(accounts, 100)
