@@ -188,7 +188,7 @@ def test_a_host_of_which_nobody_is_known_to_spend_has_no_ledger(
 def test_a_kind_that_spends_obeys_the_switch_without_a_budget_too(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(KINDS, "scripted", KINDS["scripted"]._replace(spends=True))  # type: ignore[call-overload]
+    monkeypatch.setitem(KINDS, "scripted", KINDS["scripted"]._replace(spends=True))
     monkeypatch.setenv(DATA_VARIABLE, str(path.parent))
     plan = plan_host(ProviderSource("scripted", "oracle", {}), IntelligenceLimits(), Deadlines())
     ledger = Ledger(path)

@@ -195,7 +195,7 @@ def test_threads_that_speak_and_end_at_once_are_counted_once() -> None:
             counted.meter.progress()
         end(counted.meter)
 
-    threads = [threading.Thread(target=speak, args=(end,)) for end in (lambda _: None, *ENDS.values())]
+    threads = [threading.Thread(target=speak, args=(end,)) for end in (Meter.progress, *ENDS.values())]
     for thread in threads:
         thread.start()
     for thread in threads:

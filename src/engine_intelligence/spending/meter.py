@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from engine_intelligence.activity import FinishReason, Usage
 from engine_intelligence.contracts import ActivitySink
@@ -41,7 +42,7 @@ class Meter:
 
     def text(self, text: str) -> None:
         """See `ActivitySink.text`."""
-        said: object = text  # a provider may hand over anything
+        said: Any = text  # a provider may hand over anything
         with self._lock:
             if self._stopped:
                 return
@@ -51,7 +52,7 @@ class Meter:
 
     def complete(self, output: str, usage: Usage | None = None, finish: FinishReason | None = None) -> bool:
         """See `ActivitySink.complete`."""
-        said: object = output
+        said: Any = output
         self._settle(told_tokens(usage), str.__len__(said) if isinstance(said, str) else 0)
         return False if self._stopped else self._sink.complete(output, usage, finish)
 

@@ -14,7 +14,7 @@ from engine_intelligence.spending.meter import Meter
 
 _log = logging.getLogger(__name__)
 
-# A look takes 6 microseconds of the event loop, or 14 after another Host has written: a twenty-thousandth of its time.
+# A look takes 6 microseconds of the event loop, or 14 after another Host has written: a twenty-thousandth of its time at most.
 # `PRAGMA data_version` instead of the row itself costs the same.
 LOOK_S = 0.25
 """How long a switch that was thrown may stay unseen, in seconds, so that with the cancel all is over within one."""
