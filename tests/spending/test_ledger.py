@@ -160,6 +160,17 @@ def test_the_ledger_stays_small_however_much_is_asked_and_spent(
     assert (rows(path, "start"), rows(path, "tokens"), rows(path, "account")) == (0, 0, 1)
 
 
+def test_of_an_account_that_is_always_in_use_only_the_last_day_is_kept(
+    ledger: Ledger, path: Path, clock: WallClock
+) -> None:
+    for _ in range(100):
+        ledger.admit([account()])
+        ledger.spend([account()], 10)
+        clock.advance(hours=1)
+    ledger.admit([account()])
+    assert rows(path, "tokens") == 25 - 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such modes")
 def test_the_ledger_is_for_its_owner_alone(ledger: Ledger, path: Path) -> None:
     ledger.admit([account()])
