@@ -3,7 +3,7 @@
 import pytest
 
 from engine_intelligence.errors import SetupError
-from engine_intelligence.host.kinds import build
+from engine_intelligence.host.building import build
 from engine_intelligence.spending.budget import Budget
 
 NAMES = ["activities_per_minute", "output_tokens_per_day"]

@@ -55,7 +55,8 @@ def touch(connection: sqlite3.Connection, account: Account, now_ms: int) -> tupl
     budget = account.budget
     row: tuple[int] = connection.execute(
         "INSERT INTO account (host, is_realm, provider, activities_per_minute, output_tokens_per_day, used_at)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (host, is_realm, provider) DO UPDATE SET used_at = max(used_at, excluded.used_at),"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (host, is_realm, provider) DO UPDATE SET"
+        " used_at = max(used_at, excluded.used_at),"
         " activities_per_minute = excluded.activities_per_minute,"
         " output_tokens_per_day = excluded.output_tokens_per_day RETURNING key",
         (
