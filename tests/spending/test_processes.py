@@ -35,6 +35,25 @@ for _ in range(30):
 print(*reasons, flush=True)
 """
 
+# One place on each of many accounts: each is a race of its own.
+RACING = """
+import sys
+from engine_intelligence.errors import ProviderError
+from support.spending_parts import WallClock, account
+from engine_intelligence.spending.ledger import Ledger
+ledger = Ledger(sys.argv[1], clock_ns=WallClock())
+print("ready", flush=True)
+sys.stdin.readline()
+admitted = 0
+for number in range(400):
+    try:
+        ledger.admit([account(str(number), a_minute=1)])
+        admitted += 1
+    except ProviderError as error:
+        assert error.reason == "rate-limited", error
+print(admitted, flush=True)
+"""
+
 SPENDING = """
 import sys
 from support.spending_parts import WallClock, account
@@ -94,6 +113,16 @@ def test_processes_that_ask_at_once_for_a_ledger_that_is_not_there_yet_pass_no_b
     assert tokens_of(ledger) == 3 * BOUND
     assert wait_s(ledger, [account(a_minute=BOUND)]) == 60
     ledger.close()
+
+
+def test_two_processes_at_once_do_not_both_get_the_last_place(processes: Processes) -> None:
+    started = [processes.start(RACING) for _ in range(2)]
+    assert [read_line(process) for process in started] == ["ready"] * 2
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert sum(int(process.communicate(timeout=PATIENCE_S)[0]) for process in started) == 400
 
 
 @pytest.mark.parametrize("lines", [1, 7, 50])
