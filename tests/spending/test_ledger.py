@@ -138,6 +138,31 @@ def test_names_that_utf_8_cannot_encode_are_counted(ledger: Ledger) -> None:
     ledger.admit([account("\udce9", a_minute=1, host="/games/\udce9/host.toml")])
 
 
+class InterruptingClock(WallClock):
+    """A clock during whose first reading, which is in the midst of an admission, another Host asks."""
+
+    def __init__(self, other: Ledger) -> None:
+        super().__init__()
+        self.reason: str | None = None
+        self._other = other
+
+    def __call__(self) -> int:
+        if self.reason is None:
+            self.reason = refusal(self._other, [account(a_minute=1)]).reason
+        return super().__call__()
+
+
+def test_nobody_is_admitted_while_another_is(path: Path, clock: WallClock) -> None:
+    other = opened(path, clock)
+    other.check()
+    interrupting = InterruptingClock(other)
+    ledger = Ledger(path, clock_ns=interrupting)
+    ledger.admit([account(a_minute=1)])
+    assert interrupting.reason == "unavailable"
+    ledger.close()
+    other.close()
+
+
 # What is kept, and how
 
 
