@@ -22,7 +22,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MAX_PARTS = 6
 
 _NAMES_TEXT = (
-    "aiohttp args argv async asyncio await cpus ctx cuda eacces econnaborted econnrefused econnreset eexist "
+    "aiohttp args argv async asyncio await budget budgets cpus ctx cuda eacces econnaborted econnrefused econnreset eexist "
     "ehostunreach enoent enotfound epipe errno etimedout ggml gguf gib gpus grpc html http httpcore https httpx init "
     "json jsonl kib kwargs llama llamacpp llms loopback mib msgpack msgspec mypy numpy oauth openai posix pypi pytest python "
     "qwen regex repr rocm rpc scipy sdk smollm sqlite sqlstate ssl stderr stdin stdout stt subprocess tib toml tts "

@@ -25,6 +25,7 @@ PROGRAMS = [
     "host_crashes",
     "remembering",
     "under_cordis",
+    "budget",
 ]
 
 ANY_WAY = str(ROOT / "examples" / "any_way.py")

@@ -15,6 +15,7 @@ from engine_intelligence.cli.play.command import play
 from engine_intelligence.cli.run import run
 from engine_intelligence.cli.schema import schema
 from engine_intelligence.cli.sessions import sessions_app
+from engine_intelligence.cli.spending import spending_app
 
 app = typer.Typer(
     name="engine-intelligence",
@@ -32,6 +33,7 @@ app.add_typer(models_app)
 app.add_typer(sessions_app)
 app.command()(init)
 app.command()(schema)
+app.add_typer(spending_app)
 app.command()(doctor)
 
 

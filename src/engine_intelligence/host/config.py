@@ -13,14 +13,16 @@ import msgspec
 
 from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.errors import SetupError
+from engine_intelligence.host.budgets import HostBudgets
 from engine_intelligence.host.building import build, did_you_mean, struct_fields
 from engine_intelligence.host.factories import call_factory, made_by_factory
 from engine_intelligence.host.keys import refuse_keys_in
-from engine_intelligence.host.kinds import Entry, KindContext, check_kind, make_provider
+from engine_intelligence.host.kinds import KINDS, Entry, KindContext, check_kind, make_provider
 from engine_intelligence.host.store import StoreOptions
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource
 from engine_intelligence.protocol.framing import check_frame_bound
+from engine_intelligence.spending.budget import Budget
 
 
 class HostTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,6 +35,8 @@ class HostTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How long things may take, in seconds: for all providers of the Host."""
     store: StoreOptions | None = None
     """Where the Host keeps conversations, and how much of them: for all providers that keep none themselves."""
+    budget: Budget | None = None
+    """What may be spent: by all providers of the Host together that may cost money."""
     providers: dict[str, dict[str, Any]]
     """The characters of the game, each under the id that the game asks for."""
 
@@ -43,6 +47,8 @@ class ProviderTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     # As in `HostTables`.
     limits: IntelligenceLimits | None = None
     """How much this provider may hold, instead of the Host's limits."""
+    budget: Budget | None = None
+    """What this provider may spend, beside the budget of the Host."""
 
 
 class ProviderEntry(NamedTuple):
@@ -90,13 +96,16 @@ def plan_host(source: HostSource, limits: IntelligenceLimits, deadlines: Deadlin
         case FactorySource(factory=factory):
             providers = call_factory(factory)
             _check_limits(limits, factory)
-            return HostPlan({each.id: ProviderPlan(_already(each), limits) for each in providers}, deadlines)
+            budgets = HostBudgets(f"factory {factory}")
+            plans = {each.id: ProviderPlan(_already(each, budgets), limits) for each in providers}
+            return HostPlan(plans, deadlines)
         case ProviderSource(kind=kind, provider_id=provider_id, options=options):
             check_kind(kind)
             _check_limits(limits, "spawn_host")
             where = f"The options of the provider {kind!r}"
             entry = ProviderEntry(kind, None, options, where, KindContext(deadlines))
-            return HostPlan({provider_id: _plan_entry(provider_id, entry, limits)}, deadlines)
+            plan = _plan_entry(provider_id, entry, limits, HostBudgets(f"kind {kind}"), None)
+            return HostPlan({provider_id: plan}, deadlines)
 
 
 def store_of_file(path: Path) -> StoreOptions:
@@ -104,8 +113,8 @@ def store_of_file(path: Path) -> StoreOptions:
     return _host_tables(_read(path), path.name, path.absolute().parent).store or StoreOptions()
 
 
-def _already(provider: IntelligenceProvider) -> Callable[[], IntelligenceProvider]:
-    return lambda: provider
+def _already(provider: IntelligenceProvider, budgets: HostBudgets) -> Callable[[], IntelligenceProvider]:
+    return lambda: budgets.over_made(provider)
 
 
 def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> HostPlan:
@@ -113,6 +122,8 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
     tables = _host_tables(_read(path), where, folder)
     deadlines = tables.deadlines or deadlines
     context = KindContext(deadlines, folder, tables.store)
+    # By the file's own path, so that it is one account however it is reached.
+    budgets = HostBudgets(str(path.resolve()), tables.budget)
     plans: dict[str, ProviderPlan] = {}
     for provider_id in tables.providers:
         place = f"{where}: providers.{provider_id}"
@@ -122,7 +133,7 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
         context.entries[provider_id] = Entry(entry.kind, entry.options, place)
         own_limits = own.limits or tables.limits or limits
         _check_limits(own_limits, place)
-        plans[provider_id] = _plan_entry(provider_id, entry, own_limits)
+        plans[provider_id] = _plan_entry(provider_id, entry, own_limits, budgets, own.budget)
     return HostPlan(plans, deadlines)
 
 
@@ -190,12 +201,19 @@ def _entry(table: Mapping[str, object], where: str, context: KindContext) -> Pro
     )
 
 
-def _plan_entry(provider_id: str, entry: ProviderEntry, limits: IntelligenceLimits) -> ProviderPlan:
+def _plan_entry(
+    provider_id: str,
+    entry: ProviderEntry,
+    limits: IntelligenceLimits,
+    budgets: HostBudgets,
+    budget: Budget | None,
+) -> ProviderPlan:
     def make() -> IntelligenceProvider:
         if entry.factory is not None:
-            return made_by_factory(entry.factory, provider_id, entry.where)
+            return budgets.over_made(made_by_factory(entry.factory, provider_id, entry.where), budget)
         assert entry.kind is not None
-        return make_provider(entry.kind, provider_id, entry.options, entry.context, entry.where)
+        provider = make_provider(entry.kind, provider_id, entry.options, entry.context, entry.where)
+        return budgets.over_kind(provider, budget, spends=KINDS[entry.kind].spends)
 
     return ProviderPlan(make, limits, entry)
 

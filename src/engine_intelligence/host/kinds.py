@@ -47,6 +47,8 @@ class Kind(NamedTuple):
     """What other kinds have among their options and this one has not, and where it belongs."""
     keeps_turns: bool = True
     """Whether the Host keeps its conversations, which a kind without any does not need."""
+    spends: bool = True
+    """Whether an Activity may cost money. Such providers are counted, and stop when spending is stopped."""
 
 
 class Entry(NamedTuple):
@@ -199,7 +201,11 @@ _OF_AGENTS: Mapping[str, str] = dict.fromkeys(
 
 KINDS: Mapping[str, Kind] = {
     "llama": Kind(
-        "engine_intelligence.providers.llama", "local", ("xllamacpp", "openai", "platformdirs"), _make_llama
+        "engine_intelligence.providers.llama",
+        "local",
+        ("xllamacpp", "openai", "platformdirs"),
+        _make_llama,
+        spends=False,
     ),
     "openai": Kind(
         "engine_intelligence.providers.openai",
@@ -222,7 +228,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "command": Kind("engine_intelligence.providers.command", "cli", ("platformdirs",), _make_command),
     "fallback": Kind("engine_intelligence.providers.fallback", "cli", ("platformdirs",), _make_fallback),
-    "scripted": Kind("engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False),
+    "scripted": Kind(
+        "engine_intelligence.providers.scripted", None, (), _make_scripted, keeps_turns=False, spends=False
+    ),
 }
 
 
