@@ -7,7 +7,7 @@ import pytest
 from support.programs import PYTHON, answer, python
 
 from engine_intelligence import SetupError
-from engine_intelligence.host.kinds import build
+from engine_intelligence.host.building import build
 from engine_intelligence.process_tree import MARK_VARIABLE
 from engine_intelligence.providers.command import Options, create
 
