@@ -132,6 +132,10 @@ WRONG = {
         f'providers = ["a", "ann"]\n[providers.ann]\nfactory = "{MINDS}:ann"',
         "'ann' is made by a factory",
     ),
+    "a member with a budget": (
+        'providers = ["a", "poor"]\n[providers.poor]\nkind = "scripted"\nbudget = { activities_per_minute = 1 }',
+        "'poor' has a budget",
+    ),
     "a member that cannot be": (
         'providers = ["a", "blind"]\n[providers.blind]\nkind = "command"\ncommand = []',
         "providers.blind: command must name a program",

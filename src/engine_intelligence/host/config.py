@@ -130,7 +130,7 @@ def _plan_file(path: Path, limits: IntelligenceLimits, deadlines: Deadlines) -> 
         options = dict(_table(tables.providers, provider_id, f"{where}: providers"))
         own = ProviderTables(**_take_tables(ProviderTables, options, f"{place}.", folder))
         entry = _entry(options, place, context)
-        context.entries[provider_id] = Entry(entry.kind, entry.options, place)
+        context.entries[provider_id] = Entry(entry.kind, entry.options, place, own.budget is not None)
         own_limits = own.limits or tables.limits or limits
         _check_limits(own_limits, place)
         plans[provider_id] = _plan_entry(provider_id, entry, own_limits, budgets, own.budget)

@@ -58,6 +58,7 @@ class Entry(NamedTuple):
     """`None` for what a factory makes."""
     options: Mapping[str, object]
     where: str
+    has_budget: bool = False
 
     def __repr__(self) -> str:
         return f"Entry(where={self.where!r})"
@@ -158,6 +159,13 @@ def _make_entry(provider_id: str, context: KindContext, where: str) -> Backend:
             "config-invalid",
             f"{where}: the provider {provider_id!r} is made by a factory, so that nothing else can be asked in its place. "
             "Name providers that have a kind.",
+        )
+    if entry.has_budget:
+        # It would be passed without a word: what is counted is the provider that the game spoke to.
+        raise SetupError(
+            "config-invalid",
+            f"{where}: the provider {provider_id!r} has a budget, which holds only where a game speaks to it by itself. "
+            "Give the budget to this one, or to the whole Host.",
         )
     with context.making(provider_id, where):
         return make_backend(entry.kind, entry.options, context, entry.where)
