@@ -138,7 +138,8 @@ def hush(*loggers: str) -> None:
     for name in loggers:
         log = logging.getLogger(name)
         if log.level == logging.NOTSET:
-            log.setLevel(logging.INFO)
+            # No lower than it was: each request at INFO would be a line where warnings are wanted.
+            log.setLevel(max(logging.INFO, log.getEffectiveLevel()))
 
 
 async def until_end(stream: AsyncIterable[T], has_ended: Callable[[], bool]) -> AsyncGenerator[T, None]:

@@ -280,9 +280,9 @@ def test_a_jump_of_the_wall_clock_ends_nothing(jump: float, monkeypatch: pytest.
 
 @pytest.mark.fault("R62")
 @pytest.mark.spec("S15")
-def test_no_module_of_the_package_reads_the_wall_clock() -> None:
+def test_no_module_of_the_package_reads_the_wall_clock_but_where_a_date_is_meant() -> None:
     package = Path(engine_intelligence.__file__).parent
-    found: list[str] = []
+    found: set[str] = set()
     for path in package.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and ast.unparse(node) in (
@@ -290,8 +290,9 @@ def test_no_module_of_the_package_reads_the_wall_clock() -> None:
                 "datetime.now",
                 "time.time_ns",
             ):
-                found.append(f"{path.name}:{node.lineno}")
-    assert found == []
+                found.add(path.relative_to(package).as_posix())
+    # The date until which a service wants to be left alone, when a conversation was last continued, what was spent today.
+    assert found == {"providers/failures.py", "sessions/sqlite.py", "spending/ledger.py"}
 
 
 @pytest.mark.spec("S15")
