@@ -105,7 +105,9 @@ def test_a_program_that_fails_is_told_in_the_log_as_the_page_says(
     program.chmod(0o755)
     with pytest.raises(ProviderError):
         answer(command.create(command.Options(command=(str(program),)), environment=os.environ))
-    ours = [each.getMessage() + "\n" for each in caplog.records if each.name.startswith("engine_intelligence")]
+    ours = [
+        each.getMessage() + "\n" for each in caplog.records if each.name.startswith("engine_intelligence")
+    ]
     assert ours == [block(blocks, PROGRAMS, "log")]
 
 

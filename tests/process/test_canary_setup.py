@@ -14,7 +14,7 @@ from support.process_play import closed_because, refusal
 
 from engine_intelligence import Deadlines, HostConnection, IntelligenceLimits, SetupError, spawn_host
 from engine_intelligence.host.config import ProviderPlan, plan_host
-from engine_intelligence.host.kinds import KindContext
+from engine_intelligence.host.context import KindContext
 from engine_intelligence.protocol.bootstrap import (
     FactorySource,
     FileSource,

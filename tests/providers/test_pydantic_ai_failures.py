@@ -8,7 +8,8 @@ from pydantic_ai import exceptions
 from pydantic_ai.messages import RetryFeedbackPart, RetryInfo
 
 from engine_intelligence import Deadlines, SetupError
-from engine_intelligence.host.kinds import KindContext, make_backend
+from engine_intelligence.host.context import KindContext
+from engine_intelligence.host.kinds import make_backend
 from engine_intelligence.providers.agent_failures import agent_failure
 from engine_intelligence.providers.pydantic_ai import Options
 

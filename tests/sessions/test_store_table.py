@@ -9,7 +9,7 @@ import pytest
 from engine_intelligence import SessionRef, SetupError
 from engine_intelligence.conversation import Turn
 from engine_intelligence.host.config import plan_host, store_of_file
-from engine_intelligence.host.kinds import KindContext
+from engine_intelligence.host.context import KindContext
 from engine_intelligence.host.store import StoreOptions, store_file
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FileSource

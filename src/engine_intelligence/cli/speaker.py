@@ -21,8 +21,9 @@ from rich.progress import (
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.building import did_you_mean, listed
 from engine_intelligence.host.config import ProviderEntry, plan_host
+from engine_intelligence.host.context import KindContext
 from engine_intelligence.host.directories import cache_directory, data_directory
-from engine_intelligence.host.kinds import KINDS, KindContext, check_kind, look_ready, options_type
+from engine_intelligence.host.kinds import KINDS, check_kind, look_ready, options_type
 from engine_intelligence.host.store import FILE_NAME
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.models.cache import ModelCache

@@ -15,9 +15,10 @@ from engine_intelligence.contracts import IntelligenceProvider
 from engine_intelligence.errors import SetupError
 from engine_intelligence.host.budgets import HostBudgets
 from engine_intelligence.host.building import build, did_you_mean, struct_fields
+from engine_intelligence.host.context import Entry, KindContext
 from engine_intelligence.host.factories import call_factory, made_by_factory
 from engine_intelligence.host.keys import refuse_keys_in
-from engine_intelligence.host.kinds import KINDS, Entry, KindContext, check_kind, make_provider
+from engine_intelligence.host.kinds import KINDS, check_kind, make_provider
 from engine_intelligence.host.store import StoreOptions
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.protocol.bootstrap import FactorySource, FileSource, HostSource, ProviderSource

@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 
 from engine_intelligence import Deadlines
-from engine_intelligence.host.kinds import KindContext, make_backend
+from engine_intelligence.host.context import KindContext
+from engine_intelligence.host.kinds import make_backend
 from engine_intelligence.providers.backend import Backend
 
 VARIABLE = "GATEKEEPER_PLACE_OF_KEY"
