@@ -1,5 +1,6 @@
 """The provider around an SDK that the guide shows, in a real Host and against a real server."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ KEY = "sk-4fJx9QmT2bVw7ZkLpR8sHn3D"
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """The environment of a Host that finds the example; where the service is, each test says."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     for name, value in {
         "OPENAI_API_KEY": KEY,
         "SAGE_MODEL": "any",
