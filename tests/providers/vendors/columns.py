@@ -33,13 +33,25 @@ class Column:
     @contextmanager
     def backend(self, address: str, key: str, attempts: int, deadlines: Deadlines) -> Generator[Backend]:
         """The backend, whose key is where its options say. Whoever runs it closes it."""
+        with self.maker(key, attempts, deadlines) as make:
+            yield make(address)
+
+    @contextmanager
+    def maker(
+        self, key: str, attempts: int, deadlines: Deadlines, more: Mapping[str, object] | None = None
+    ) -> Generator[Callable[[str], Backend]]:
+        """What makes the backend for an address, with `more` options. Whoever runs it closes it."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(VARIABLE, key)
-            patch.setitem(sys.modules, AGENTS, _agents(address, key))
             # Waits as short as a test needs; their lengths are proved where the retries are.
             patch.setattr("engine_intelligence.providers.retries._backoff", _at_once)
-            options = self.options(address, attempts)
-            yield make_backend(self.kind, options, KindContext(deadlines), "the table of providers")
+
+            def make(address: str) -> Backend:
+                patch.setitem(sys.modules, AGENTS, _agents(address, key))
+                options = {**self.options(address, attempts), **(more or {})}
+                return make_backend(self.kind, options, KindContext(deadlines), "the table of providers")
+
+            yield make
 
 
 def _at_once(state: object) -> float:
