@@ -6,6 +6,7 @@ import pytest
 from providers.vendors.case import PIECES, Case
 from providers.vendors.games import (
     cancels_after_text,
+    cancels_again_and_again,
     cancels_beside_an_error,
     cancels_when_answered,
     cancels_when_asked,
@@ -255,5 +256,13 @@ CANCELS = (
         "cancelled",
         game=cancels_beside_an_error,
         shows=pytest.mark.fault("C10"),
+    ),
+    Case(
+        "11",
+        "The game cancels after some text, again, and once more when it is over.",
+        (falls_silent_after(FIRST),),
+        "cancelled",
+        game=cancels_again_and_again,
+        shows=pytest.mark.fault("C11"),
     ),
 )

@@ -3,7 +3,7 @@
 from providers.vendors.stage import DEADLINES, INPUT, Stage
 from support.vendor_misbehaviours import breaks_off_now
 
-from engine_intelligence import Ok
+from engine_intelligence import Err, Ok
 
 
 async def waits(stage: Stage) -> str:
@@ -62,6 +62,20 @@ async def cancels_beside_an_error(stage: Stage) -> str:
     await stage.frames(lambda: bool(stage.told.text(activity_id)))
     breaks_off_now(stage.double.exchanges[-1])
     return await _cancelled(stage, activity_id)
+
+
+async def cancels_again_and_again(stage: Stage) -> str:
+    """Cancel twice in a frame, once more when it is over, and what never was."""
+    activity_id = stage.submit(INPUT)
+    await stage.frames(lambda: bool(stage.told.text(activity_id)))
+    assert isinstance(stage.runtime.cancel(activity_id), Ok)
+    stage.runtime.cancel(activity_id)  # accepted or not found, as the end may have come meanwhile
+    await stage.terminal(activity_id)
+    for id_ in (activity_id, "never-was"):
+        refused = stage.runtime.cancel(id_)
+        assert isinstance(refused, Err)
+        assert refused.error.code == "intelligence-activity-not-found"
+    return activity_id
 
 
 async def _cancelled(stage: Stage, activity_id: str) -> str:
