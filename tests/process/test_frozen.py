@@ -1,6 +1,7 @@
 """A frozen game is its own Host: really built by PyInstaller, into a folder and into one file, and really run (rule H1)."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -155,5 +156,6 @@ def test_a_frozen_game_that_forgot_freeze_support_is_told_so_and_does_not_start_
     assert "engine_intelligence.freeze_support()" in game.stderr
     # The game itself, and its one attempt at a Host.
     assert game.stdout.count("game ") == 2
-    assert "The Host ended with exit code 1." in game.stdout
+    # Its connection ends before its process does, so that the game may look before there is an exit code.
+    assert re.search(r"The Host ended (with exit code 1\.|without a word)", game.stdout)
     assert mark.listing() == []
