@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -23,15 +23,35 @@ well below the second between two heartbeats.
 """
 
 
+# By primary result code (https://sqlite.org/rescode.html). The texts of SQLite are for programmers, and some mislead: a
+# directory that may not be written to is "attempt to write a readonly database" in one place and "unable to open database
+# file" in another.
+FAULTS = {
+    sqlite3.SQLITE_BUSY: "another program holds it locked",
+    sqlite3.SQLITE_LOCKED: "another program holds it locked",
+    sqlite3.SQLITE_READONLY: "it is read-only, or its directory is",
+    sqlite3.SQLITE_IOERR: "the system failed to read or write it",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened",
+    sqlite3.SQLITE_NOTADB: "the file is not a database",
+}
+
+
+class FileFault(sqlite3.DatabaseError):
+    """What this program finds wrong with a file by itself. Its text is told as it stands."""
+
+
 class Form(NamedTuple):
-    """What tells one kind of file from every other SQLite file, and how an empty one is made into it."""
+    """What tells one kind of file from every other SQLite file, and how an empty or older one is made into it."""
 
     name: str
     """What a person is told that the file is: "the ledger of spending"."""
     application_id: int
     version: int
-    schema: str
-    """Statements, each ended by a semicolon."""
+    """The newest, from 1 on."""
+    steps: Mapping[int, str]
+    """The statements, each ended by a semicolon, that make the newest version of each older one; of an empty file by 0."""
 
 
 class SqliteFile:
@@ -53,7 +73,7 @@ class SqliteFile:
             self.close()  # the file was moved away: what others write from now on is written into another
         if self._connection is None:
             if self._path is not None:
-                _create_private(self._path)
+                create_private(self._path)
             connection = sqlite3.connect(
                 ":memory:" if self._path is None else self._path,
                 timeout=BUSY_TIMEOUT_S,
@@ -83,7 +103,7 @@ class SqliteFile:
                 raise
             if self._path is not None:
                 self.close()  # the next use looks at the file anew: it may have been put right
-            cause = f"{self._form.name} cannot be {what}: {_describe(error)}"
+            cause = f"{self._form.name} cannot be {what}: {describe(error)}"
             _log.warning("%s (%s)", scrub(cause), presentable(str(self._path)))
             raise ProviderError(f"{cause}. {advice}" if advice else cause, reason="unavailable") from None
 
@@ -104,14 +124,7 @@ class SqliteFile:
             connection.close()
 
     def _there(self) -> tuple[int, int] | None:
-        """Which file is at the path now."""
-        if self._path is None:
-            return None
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+        return None if self._path is None else file_at(self._path)
 
 
 def one(connection: sqlite3.Connection, query: str, values: tuple[object, ...] = ()) -> object:
@@ -120,14 +133,23 @@ def one(connection: sqlite3.Connection, query: str, values: tuple[object, ...] =
     return None if row is None else row[0]
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
+    """What `error` says of the file, without the path: a part of a sentence. For `sqlite3.Error` and `OSError`."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, sqlite3.Error):
+        return FAULTS.get(primary_code(error), str(error))
     return str(error)
 
 
-def _create_private(path: Path) -> None:
-    """Create the file for its owner alone, with its directory; one that is there keeps its mode."""
+def primary_code(error: sqlite3.Error) -> int:
+    """The primary result code of `error`; 0 where SQLite did not give one."""
+    code = getattr(error, "sqlite_errorcode", None)  # absent where the module itself raised it
+    return code & 0xFF if isinstance(code, int) else 0
+
+
+def create_private(path: Path) -> None:
+    """Create the file for its owner alone, with its directory; one that is there keeps its mode. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -135,24 +157,65 @@ def _create_private(path: Path) -> None:
         pass
 
 
-def _prepare(connection: sqlite3.Connection, form: Form) -> None:
-    """Check that the file has the form, or give it that if it is empty. Any other is not written to."""
-    if _identity(connection) != (form.application_id, form.version):
-        connection.execute("BEGIN IMMEDIATE")
-        # Again, under the lock: another Host may have been first.
-        application, version = _identity(connection)
-        if application == 0 and version == 0 and not one(connection, "SELECT count(*) FROM sqlite_master"):
-            for statement in form.schema.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {form.application_id}")
-            connection.execute(f"PRAGMA user_version = {form.version}")
-        elif application != form.application_id:
-            raise sqlite3.DatabaseError("the file is a database of another program")
-        elif version != form.version:
-            raise sqlite3.DatabaseError(
-                f"the file has version {version}, and this program reads {form.version}"
-            )
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Which file is at `path` now, by device and number; `None` for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def version_of(connection: sqlite3.Connection, form: Form) -> int:
+    """The version of `form` that the file has; 0 for an empty file. Raises `FileFault` for any other file."""
+    application, version, tables = _look(connection)
+    if application == 0 and version == 0 and tables == 0:
+        return 0
+    if application != form.application_id:
+        raise FileFault("the file is a database of another program")
+    if not 1 <= version <= form.version:
+        raise FileFault(f"the file has version {version}, and this program reads up to {form.version}")
+    return version
+
+
+def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """The application, the version and the number of tables, all of one moment: another Host may be making the file."""
+    own = not connection.in_transaction
+    if own:
+        connection.execute("BEGIN")
+    try:
+        queries = "PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"
+        application, version, tables = (connection.execute(query).fetchone()[0] for query in queries)
+        return application, version, tables
+    finally:
+        if own and connection.in_transaction:  # an error of the system ends it
+            connection.execute("ROLLBACK")
+
+
+def bring_up(connection: sqlite3.Connection, form: Form) -> None:
+    """Give an empty or older file the newest version of `form`: wholly or not at all.
+
+    Any number of processes may do that at once. What is wrong is raised, and the file is then as it was.
+    """
+    if version_of(connection, form) == form.version:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = version_of(connection, form)  # again, under the lock: another Host may have been first
+        for statement in form.steps.get(version, "").split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {form.application_id}")
+        connection.execute(f"PRAGMA user_version = {form.version}")
         connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _prepare(connection: sqlite3.Connection, form: Form) -> None:
+    """Check that the file has the form, or give it that. Any other is not written to."""
+    bring_up(connection, form)
     if one(connection, "PRAGMA journal_mode") not in ("wal", "memory"):
         _to_wal(connection)
     # With WAL this loses at most the last transactions when the machine, not the program, dies; the file stays whole.
@@ -165,10 +228,6 @@ def _to_wal(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+        if primary_code(error) != sqlite3.SQLITE_BUSY:
             raise
         # Another Host is at the file just now. It is right in either mode, and the next one to open it tries again.
-
-
-def _identity(connection: sqlite3.Connection) -> tuple[object, object]:
-    return one(connection, "PRAGMA application_id"), one(connection, "PRAGMA user_version")

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import engine_intelligence
+from engine_intelligence import sqlite_files
 from engine_intelligence.activity import SessionRef
 from engine_intelligence.conversation import Turn
-from engine_intelligence.sessions import faults, opening, schema, sqlite
+from engine_intelligence.sessions import opening, schema, sqlite
 from engine_intelligence.sessions.sqlite import SqliteConversationStore
 
 PAGE = "docs/guide/sessions.md"
@@ -89,7 +90,7 @@ def test_the_table_of_an_export_has_every_field_of_one(folder: Path, table: Tabl
 
 
 def test_the_causes_of_the_table_are_those_that_are_told(table: Table) -> None:
-    told = {faults.describe(_error(code)) for code in faults.FAULTS}
+    told = {sqlite_files.describe(_error(code)) for code in sqlite_files.FAULTS}
     told |= {"Permission denied", "Read-only file system"}
     told |= {
         "the file is a database of another program",

@@ -138,7 +138,7 @@ def test_an_activity_that_passes_the_daily_budget_goes_on_and_the_next_is_refuse
 def test_every_account_is_charged(stand: Stands) -> None:
     made = stand(account("oracle"), account(None))
     made.start()
-    made.inner.sinks["activity-1"].complete("12345678")
+    made.inner.sinks["activity-1"].complete("four")
     assert (tokens_of(made.ledger, "oracle"), tokens_of(made.ledger, None)) == (2, 2)
 
 
@@ -147,7 +147,7 @@ def test_what_a_provider_said_before_it_refused_is_counted(stand: Stands) -> Non
     made = stand(account())
 
     def refuse(given: object, sink: StrictSink) -> Err:  # type: ignore[type-arg]
-        sink.text("12345678")
+        sink.text("four")
         return Err(closed())
 
     made.inner.on_start = refuse  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
@@ -190,7 +190,7 @@ def test_what_runs_when_the_ledger_breaks_is_answered_all_the_same(stand: Stands
 def test_a_close_counts_what_is_left_without_an_end(stand: Stands) -> None:
     made = stand(account())
     made.start()
-    made.inner.sinks["activity-1"].text("12345678")
+    made.inner.sinks["activity-1"].text("four")
     asyncio.run(made.provider.close())
     assert tokens_of(made.ledger) == 2
 
@@ -203,7 +203,7 @@ def test_a_close_counts_also_where_the_provider_fails_to_close(stand: Stands) ->
 
     made.inner.on_close = explode
     made.start()
-    made.inner.sinks["activity-1"].text("12345678")
+    made.inner.sinks["activity-1"].text("four")
     with pytest.raises(RuntimeError, match="stuck"):
         asyncio.run(made.provider.close())
     assert tokens_of(made.ledger) == 2
@@ -214,7 +214,7 @@ def test_what_is_said_after_the_close_is_not_counted(stand: Stands) -> None:
     made = stand(account())
     made.start()
     asyncio.run(made.provider.close())
-    made.inner.sinks["activity-1"].complete("12345678")
+    made.inner.sinks["activity-1"].complete("four")
     assert tokens_of(made.ledger) == 0
 
 
@@ -252,4 +252,4 @@ def test_a_cancelled_activity_is_counted_by_its_text(ledger: Ledger) -> None:
         return events
 
     asyncio.run(play())
-    assert tokens_of(ledger) == 10
+    assert tokens_of(ledger) == 20

@@ -263,7 +263,7 @@ def test_a_person_sees_what_a_host_has_spent(start: Starter, written: Write, pat
         answer(host.client("oracle"), "hello")
     shown = person_calls(path, "show")
     assert "Spending is not stopped." in shown
-    assert "10 of 5,000" in shown
+    assert "20 of 5,000" in shown
     assert "of 20" in shown
     ledger = Ledger(path)
     assert {line.host for line in ledger.lines()} == {str(Path(config).resolve())}

@@ -326,7 +326,7 @@ def test_a_read_only_ledger_refuses_activities_and_can_be_shown(
         )
 
     monkeypatch.setattr(sqlite3, "connect", read_only)
-    assert "readonly" in unusable(ledger).cause
+    assert "read-only" in unusable(ledger).cause
     assert tokens_of(ledger) == 7
 
 

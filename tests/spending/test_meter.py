@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine_intelligence.activity import Usage
 from engine_intelligence.contracts import ActivitySink
+from engine_intelligence.conversation import estimated_tokens
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.spending.meter import Meter
 from engine_intelligence.testing.strict_sink import StrictSink
@@ -33,7 +34,7 @@ class Counted:
 
 
 ENDS: dict[str, Callable[[Meter], object]] = {
-    "complete": lambda meter: meter.complete("12345678"),
+    "complete": lambda meter: meter.complete("four"),
     "fail": lambda meter: meter.fail("the oven is cold"),
     "cancelled": lambda meter: meter.cancelled(),
     "stop": lambda meter: meter.stop(ProviderError("stopped", reason="unavailable")),
@@ -49,31 +50,31 @@ def test_what_a_provider_tells_of_is_what_is_counted() -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_where_a_provider_tells_nothing_four_characters_are_a_token(end: str) -> None:
+def test_where_a_provider_tells_nothing_its_text_is_estimated(end: str) -> None:
     counted = Counted()
-    counted.meter.text("1234")
-    counted.meter.text("56789")
+    counted.meter.text("four")
+    counted.meter.text("fives, ")
     ENDS[end](counted.meter)
-    assert counted.tokens == 3
+    assert counted.tokens == estimated_tokens("four") + estimated_tokens("fives, ") == 6
 
 
 def test_an_output_that_was_not_streamed_is_counted() -> None:
     counted = Counted()
-    counted.meter.complete("12345678")
+    counted.meter.complete("four")
     assert counted.tokens == 2
 
 
 @pytest.mark.parametrize("told", [-1, True, 1.5, None, 10**12, "7"])
 def test_a_number_that_can_not_be_is_not_believed(told: Any) -> None:
     counted = Counted()
-    counted.meter.complete("12345678", Usage(0, told))
+    counted.meter.complete("four", Usage(0, told))
     assert counted.tokens == 2
 
 
 def test_a_usage_that_is_none_is_not_believed() -> None:
     counted = Counted()
     rubbish: Any = {"output_tokens": 100}
-    counted.meter.complete("12345678", rubbish)
+    counted.meter.complete("four", rubbish)
     assert counted.tokens == 2
 
 
@@ -82,7 +83,7 @@ def test_a_usage_that_is_none_is_not_believed() -> None:
 @pytest.mark.parametrize("first", ENDS)
 def test_of_two_ends_the_first_is_counted(first: str, second: str) -> None:
     counted = Counted()
-    counted.meter.text("1234")
+    counted.meter.text("four")
     ENDS[first](counted.meter)
     before = counted.tokens
     counted.meter.text("late text " * 10)
@@ -114,8 +115,8 @@ class LyingText(str):
 @pytest.mark.spec("P2")
 def test_a_text_that_does_not_tell_its_length_is_counted() -> None:
     counted = Counted(IgnoringSink())
-    counted.meter.text(LyingText("12345678"))
-    counted.meter.complete(LyingText("12345678"))
+    counted.meter.text(LyingText("four"))
+    counted.meter.complete(LyingText("four"))
     assert counted.tokens == 2
 
 
@@ -156,7 +157,7 @@ def test_what_was_spent_is_counted_before_the_end_is_passed_on() -> None:
             return super().complete(output, usage, finish)
 
     meter = Meter(Sink(), spend=lambda _: order.append("counted"), cancel=lambda: None, ended=lambda _: None)
-    meter.complete("12345678")
+    meter.complete("four")
     assert order == ["counted", "passed on"]
 
 
@@ -170,17 +171,17 @@ STEP = st.one_of(
 def test_the_parts_of_an_activity_are_as_much_as_the_whole(
     steps: list[tuple[str, int]], told: int | None
 ) -> None:
-    counted, chars = Counted(), 0
+    counted, tokens = Counted(), 0
     for step, size in steps:
         if step == "text":
             counted.meter.text("x" * size)
-            chars += size
+            tokens += estimated_tokens("x" * size)
         else:
             counted.meter.progress()
-            assert counted.tokens == -(-chars // 4)
-    counted.meter.complete("x" * chars, None if told is None else Usage(0, told))
+            assert counted.tokens == tokens
+    counted.meter.complete("", None if told is None else Usage(0, told))
     counted.meter.progress()
-    assert counted.tokens == (-(-chars // 4) if told is None else told)
+    assert counted.tokens == (tokens if told is None else told)
 
 
 @pytest.mark.spec("P2")
@@ -191,7 +192,7 @@ def test_threads_that_speak_and_end_at_once_are_counted_once() -> None:
     def speak(end: Callable[[Meter], object]) -> None:
         together.wait()
         for _ in range(500):
-            counted.meter.text("1234")
+            counted.meter.text("four")
             counted.meter.progress()
         end(counted.meter)
 
@@ -200,9 +201,9 @@ def test_threads_that_speak_and_end_at_once_are_counted_once() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    # Whoever came first ended it, with all that had been said by then, or was the whole answer in one.
+    # Whoever came first ended it, with all that had been said by then: at least by itself.
     assert counted.ends == 1
-    assert max(500, 2) <= counted.tokens <= 3000
+    assert 500 * 2 <= counted.tokens <= 6 * 500 * 2
 
 
 @pytest.mark.spec("P2")
@@ -213,7 +214,7 @@ def test_no_text_of_threads_that_speak_at_once_is_lost() -> None:
     def speak() -> None:
         together.wait()
         for _ in range(2000):
-            counted.meter.text("1234")
+            counted.meter.text("four")
 
     threads = [threading.Thread(target=speak) for _ in range(4)]
     for thread in threads:
@@ -221,4 +222,4 @@ def test_no_text_of_threads_that_speak_at_once_is_lost() -> None:
     for thread in threads:
         thread.join()
     counted.meter.cancelled()
-    assert counted.tokens == 8000
+    assert counted.tokens == 4 * 2000 * 2

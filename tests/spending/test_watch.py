@@ -86,7 +86,7 @@ def test_what_runs_is_cancelled_at_the_provider_and_ends_as_unavailable(
         await runtime.close()
 
     run(play)
-    assert tokens_of(ledger) == 20
+    assert tokens_of(ledger) == 40
 
 
 @pytest.mark.spec("P6")
@@ -156,10 +156,10 @@ def test_what_runs_is_counted_before_its_end(ledger: Ledger) -> None:
         provider = Budgeted(inner, [account()], Watch(ledger))
         provider.start(submission(), StrictSink())
         inner.sinks["activity-1"].text("x" * 400)
-        await until(lambda: tokens_of(ledger) == 100)
+        await until(lambda: tokens_of(ledger) == 200)
         inner.sinks["activity-1"].text("x" * 40)
         inner.sinks["activity-1"].cancelled()
-        assert tokens_of(ledger) == 110
+        assert tokens_of(ledger) == 220
         await provider.close()
 
     run(play)

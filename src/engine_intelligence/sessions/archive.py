@@ -11,9 +11,9 @@ from typing import NamedTuple
 from engine_intelligence.activity import SessionRef
 from engine_intelligence.conversation import Turn
 from engine_intelligence.errors import SetupError
-from engine_intelligence.sessions.faults import StoreFault, describe
 from engine_intelligence.sessions.opening import OpenStore, open_existing
-from engine_intelligence.sessions.schema import tokens_of_texts, turn_columns
+from engine_intelligence.sessions.schema import define_functions, turn_columns
+from engine_intelligence.sqlite_files import describe
 
 # A person waits for longer than a game does.
 BUSY_TIMEOUT_S = 5.0
@@ -46,7 +46,7 @@ class ConversationArchive:
             raise SetupError("store-missing", f"There is no store of conversations at {path}.")
         with self._told():
             self._opened: OpenStore = open_existing(path, busy_timeout_s=BUSY_TIMEOUT_S)
-        self._opened.connection.create_function("turn_tokens", 2, tokens_of_texts, deterministic=True)
+        define_functions(self._opened.connection)
 
     def __enter__(self) -> ConversationArchive:
         return self
@@ -122,7 +122,7 @@ class ConversationArchive:
         """What is wrong with the file, as a sentence for a person."""
         try:
             yield
-        except (sqlite3.Error, OSError, UnicodeError, StoreFault) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             opened: OpenStore | None = getattr(self, "_opened", None)
             if opened is not None and opened.connection.in_transaction:
                 opened.connection.rollback()

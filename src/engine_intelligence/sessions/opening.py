@@ -4,15 +4,21 @@ that can be done.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from engine_intelligence.sessions.faults import StoreFault, primary_code
-from engine_intelligence.sessions.schema import SCHEMA_VERSION, bring_up, version_of
+from engine_intelligence.sessions.schema import FORM, SCHEMA_VERSION, define_functions
+from engine_intelligence.sqlite_files import (
+    FileFault,
+    bring_up,
+    create_private,
+    file_at,
+    primary_code,
+    version_of,
+)
 
 # A write takes milliseconds, and the disk of a busy machine now and then a second, while another Host waits for it rather than
 # lose an answer. It waits on its event loop, so this stays far below the ten seconds of silence after which a game gives it up.
@@ -47,14 +53,14 @@ class OpenStore:
         self.snapshot = snapshot
         """Whether what others write meanwhile is not seen: then it is for one reading only."""
         self._path = path
-        self._identity = None if path is None else _identity(path)
+        self._identity = None if path is None else file_at(path)
 
     @property
     def current(self) -> bool:
         """Whether the file that is open is still the one at the path. One that was deleted can be written to all the same,
         and all that is lost at the end.
         """
-        return self._path is None or (self._identity is not None and self._identity == _identity(self._path))
+        return self._path is None or (self._identity is not None and self._identity == file_at(self._path))
 
     def close(self) -> None:
         """Close it. Idempotent."""
@@ -75,9 +81,9 @@ def open_in_memory() -> OpenStore:
 def open_file(path: Path) -> OpenStore:
     """The store in the file `path`, which is made where there is none.
 
-    Raises `OSError`, `sqlite3.Error` or `StoreFault` with what is wrong; a file that is no such store is not written to.
+    Raises `OSError` or `sqlite3.Error` with what is wrong; a file that is no such store is not written to.
     """
-    _create_private(path)
+    create_private(path)
     give_up_at = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -91,14 +97,14 @@ def open_file(path: Path) -> OpenStore:
 def open_existing(path: Path, *, busy_timeout_s: float) -> OpenStore:
     """The store in the file `path` as it is, of whatever version: it is neither made nor brought up to date.
 
-    Raises like `open_file`, and `StoreFault` also for a file that is no store yet.
+    Raises like `open_file`, and `FileFault` also for a file that is no store yet.
     """
     return _open(path, _recognise, busy_timeout_s)
 
 
 def _open(path: Path, prepare: Prepare, busy_timeout_s: float) -> OpenStore:
     if path.is_dir():
-        raise StoreFault("there is a directory in its place")
+        raise FileFault("there is a directory in its place")
     try:
         return _opened(path, "mode=rw", prepare, busy_timeout_s)
     except sqlite3.OperationalError as error:
@@ -107,7 +113,7 @@ def _open(path: Path, prepare: Prepare, busy_timeout_s: float) -> OpenStore:
             raise
     # Nobody writes to it here, so it can be read as it lies. But what is in its log would be passed over without a word.
     if _size_bytes(path.with_name(f"{path.name}-wal")):
-        raise StoreFault(
+        raise FileFault(
             "it is read-only, or its directory is, and the file beside it that holds its latest turns cannot be read so"
         )
     return _opened(path, "mode=ro&immutable=1", _recognise, busy_timeout_s, snapshot=True)
@@ -136,12 +142,13 @@ def _connect(database: str, busy_timeout_s: float) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection) -> int:
     """Make it a store of this version where that can be done; returns the version that it has then."""
-    version = version_of(connection)
+    version = version_of(connection, FORM)
     try:
         # Before there is anything in it: in another mode, Hosts that begin together would wait for one another in vain.
         if connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
             connection.execute("PRAGMA journal_mode = WAL")
-        bring_up(connection)
+        define_functions(connection)
+        bring_up(connection, FORM)
         version = SCHEMA_VERSION
     except sqlite3.OperationalError as error:
         if not version or primary_code(error) != sqlite3.SQLITE_READONLY:
@@ -152,29 +159,12 @@ def _prepare(connection: sqlite3.Connection) -> int:
 
 
 def _recognise(connection: sqlite3.Connection) -> int:
-    version = version_of(connection)
+    version = version_of(connection, FORM)
     if not version:
-        raise StoreFault("the file is empty")
+        raise FileFault("the file is empty")
     for setting in _SETTINGS:
         connection.execute(setting)
     return version
-
-
-def _create_private(path: Path) -> None:
-    """Create the file for its owner alone, with its directory; one that is there keeps its mode."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        pass
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _size_bytes(path: Path) -> int:

@@ -9,11 +9,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from engine_intelligence.conversation import Turn, turn_tokens
-from engine_intelligence.sessions.faults import StoreFault
+from engine_intelligence.sqlite_files import Form
 
 APPLICATION_ID = 0x65_69_63_73
 """What tells such a file from every other SQLite file: the bytes "eics"."""
@@ -53,60 +51,22 @@ UPDATE turn SET tokens = turn_tokens(input, output);
 """
 
 
-def version_of(connection: sqlite3.Connection) -> int:
-    """The version of the store that the file is; 0 for an empty file. Raises `StoreFault` for any other file."""
-    application, version, tables = _look(connection)
-    if application == 0 and version == 0 and tables == 0:
-        return 0
-    if application != APPLICATION_ID:
-        raise StoreFault("the file is a database of another program")
-    if not 1 <= version <= SCHEMA_VERSION:
-        raise StoreFault(f"the file has version {version}, and this program reads up to {SCHEMA_VERSION}")
-    return version
-
-
-def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """The application, the version and the number of tables, all of one moment: another Host may be making the file."""
-    own = not connection.in_transaction
-    if own:
-        connection.execute("BEGIN")
-    try:
-        queries = "PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"
-        application, version, tables = (connection.execute(query).fetchone()[0] for query in queries)
-        return application, version, tables
-    finally:
-        if own and connection.in_transaction:  # an error of the system ends it
-            connection.execute("ROLLBACK")
-
-
-def bring_up(connection: sqlite3.Connection) -> None:
-    """Make an empty file a store, and an older store one of this version: wholly or not at all.
-
-    Any number of processes may do that at once. What is wrong is raised, and the file is then as it was.
-    """
-    if version_of(connection) == SCHEMA_VERSION:
-        return
-    connection.create_function("turn_tokens", 2, tokens_of_texts, deterministic=True)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = version_of(connection)  # again, under the lock: another Host may have been first
-        for statement in _STEPS[version].split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-_STEPS: Mapping[int, str] = MappingProxyType({0: SCHEMA, 1: _FROM_1, SCHEMA_VERSION: ""})
+FORM = Form(
+    name="the store of conversations",
+    application_id=APPLICATION_ID,
+    version=SCHEMA_VERSION,
+    steps={0: SCHEMA, 1: _FROM_1},
+)
 
 
 def turn_columns(version: int) -> str:
     """The columns of a turn to select: its texts, and what a service calls the conversation."""
     return "input, output, remote" if version > 1 else "input, output, NULL"
+
+
+def define_functions(connection: sqlite3.Connection) -> None:
+    """Give `connection` the function `turn_tokens`, which a step and the readers of version 1 call."""
+    connection.create_function("turn_tokens", 2, tokens_of_texts, deterministic=True)
 
 
 def tokens_of_texts(input: str, output: str) -> int:

@@ -21,9 +21,9 @@ from engine_intelligence.conversation import Turn, turn_tokens
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.scrubbing import encodable, presentable, scrub
 from engine_intelligence.sessions.bounds import Bounds
-from engine_intelligence.sessions.faults import StoreFault, describe
 from engine_intelligence.sessions.opening import OpenStore, open_file, open_in_memory
 from engine_intelligence.sessions.schema import turn_columns
+from engine_intelligence.sqlite_files import describe
 
 _log = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class SqliteConversationStore:
             yield
         except BaseException as error:
             self._roll_back()
-            if not isinstance(error, (sqlite3.Error, OSError, UnicodeError, StoreFault)):
+            if not isinstance(error, (sqlite3.Error, OSError, UnicodeError)):
                 raise
             if self._path is not None:
                 self._drop()  # the next use looks at the file anew: it may have been put right

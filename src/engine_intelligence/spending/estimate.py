@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from engine_intelligence.activity import Usage
-
-CHARS_PER_TOKEN = 4
-"""What tokenizers of the large vendors make of English text, on average. Other languages take more tokens for as much text."""
+from engine_intelligence.conversation import estimated_tokens
 
 # No answer has so many; what says that it has is taken for a mistake.
 _MOST_CREDIBLE = 10**9
 
 
-def estimated_tokens(chars: int) -> int:
-    """About how many tokens a text of that length is, rounded up."""
-    return -(-chars // CHARS_PER_TOKEN)
+def tokens_of_text(text: object) -> int:
+    """About how many tokens a text is, by `estimated_tokens`; 0 for what is no text."""
+    # As an exact string: a subclass may override anything.
+    return estimated_tokens(str.__str__(text)) if isinstance(text, str) else 0
 
 
 def told_tokens(usage: object) -> int | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from engine_intelligence.activity import FinishReason, Usage
 from engine_intelligence.contracts import ActivitySink
-from engine_intelligence.spending.estimate import estimated_tokens, told_tokens
+from engine_intelligence.spending.estimate import tokens_of_text, told_tokens
 
 
 class Meter:
@@ -19,7 +18,7 @@ class Meter:
     whole. `cancel` stops the Activity at its provider, and `ended` is called with the meter when it is settled.
     """
 
-    __slots__ = ("_booked", "_chars", "_ended", "_lock", "_settled", "_sink", "_spend", "_stopped", "cancel")
+    __slots__ = ("_booked", "_ended", "_lock", "_settled", "_sink", "_spend", "_stopped", "_tokens", "cancel")
 
     def __init__(
         self,
@@ -35,25 +34,24 @@ class Meter:
         self._ended = ended
         # Held for some bytecodes, in which nothing of others runs but a finaliser, for which it is a lock to re-enter.
         self._lock = threading.RLock()
-        self._chars = 0
+        self._tokens = 0
         self._booked = 0
         self._settled = False
         self._stopped = False
 
     def text(self, text: str) -> None:
         """See `ActivitySink.text`."""
-        said: Any = text  # a provider may hand over anything
+        tokens = tokens_of_text(text)
         with self._lock:
             if self._stopped:
                 return
-            if not self._settled and isinstance(said, str):
-                self._chars += str.__len__(said)  # a subclass may override anything
+            if not self._settled:
+                self._tokens += tokens
         self._sink.text(text)
 
     def complete(self, output: str, usage: Usage | None = None, finish: FinishReason | None = None) -> bool:
         """See `ActivitySink.complete`."""
-        said: Any = output
-        self._settle(told_tokens(usage), str.__len__(said) if isinstance(said, str) else 0)
+        self._settle(told_tokens(usage), tokens_of_text(output))
         return False if self._stopped else self._sink.complete(output, usage, finish)
 
     def fail(self, cause: str | BaseException) -> None:
@@ -73,7 +71,7 @@ class Meter:
         with self._lock:
             if self._settled:
                 return
-            due = estimated_tokens(self._chars) - self._booked
+            due = self._tokens - self._booked
             self._booked += due
         if due:
             self._spend(due)
@@ -91,14 +89,14 @@ class Meter:
         """Settle an Activity of which nothing more is to come, without an end."""
         self._settle()
 
-    def _settle(self, told: int | None = None, output_chars: int = 0, *, stopped: bool = False) -> bool:
+    def _settle(self, told: int | None = None, of_output: int = 0, *, stopped: bool = False) -> bool:
         """Hand over what is left, and return whether this was the end."""
         with self._lock:
             if self._settled:
                 return False
             self._settled = True
             self._stopped = stopped
-            tokens = estimated_tokens(max(self._chars, output_chars)) if told is None else told
+            tokens = max(self._tokens, of_output) if told is None else told
             due = tokens - self._booked
         self._spend(due)
         self._ended(self)

@@ -10,7 +10,8 @@ FORM = Form(
     name="the ledger of spending",
     application_id=0x65_69_73_70,  # the bytes "eisp"
     version=1,
-    schema="""
+    steps={
+        0: """
 CREATE TABLE account (
     key INTEGER PRIMARY KEY,
     host TEXT NOT NULL,
@@ -38,5 +39,6 @@ CREATE TABLE stopped (
     key INTEGER PRIMARY KEY CHECK (key = 1),
     at INTEGER NOT NULL
 );
-""",
+"""
+    },
 )
