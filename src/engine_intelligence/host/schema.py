@@ -19,6 +19,7 @@ from engine_intelligence.host.instructions import KEY as INSTRUCTIONS_FILE
 from engine_intelligence.host.kinds import KINDS, options_type
 from engine_intelligence.limits import Deadlines, IntelligenceLimits
 from engine_intelligence.providers.vendor import KeySource
+from engine_intelligence.spending.budget import Budget
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -28,6 +29,7 @@ _AT_LEAST_ONE: Schema = {name: {"minimum": 1} for name in IntelligenceLimits.__s
 _FIELDS: Mapping[type[msgspec.Struct], Mapping[str, Schema]] = {
     IntelligenceLimits: {**_AT_LEAST_ONE, "max_pending_events_per_activity": {"minimum": 2}},
     Deadlines: {name: {"exclusiveMinimum": 0} for name in Deadlines.__struct_fields__},
+    Budget: {name: {"minimum": 1, "maximum": 2**53} for name in Budget.__struct_fields__},
     KeySource: {
         "env": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         "file": {"minLength": 1},

@@ -67,9 +67,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         check_whole_number("context", self.context, least=64, most=2**20)
         check_whole_number("slots", self.slots, least=1, most=64)
         check_whole_number("max_tokens", self.max_tokens, least=1, most=self.context - 1)
-        seed: object = self.seed
-        if seed is not None and (type(seed) is not int or not 0 <= seed <= MAX_SEED):
-            raise ValueError(f"seed must be a whole number from 0 to {MAX_SEED}, or absent, not {seed!r}")
+        if self.seed is not None:
+            check_whole_number("seed", self.seed, least=0, most=MAX_SEED)
         check_number("temperature", self.temperature, least=0.0, most=2.0)
         if not self.model:
             raise ValueError(f"model must be a name or a path, not {self.model!r}")

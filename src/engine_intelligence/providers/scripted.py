@@ -13,6 +13,7 @@ import msgspec
 from engine_intelligence.activity import ActivitySubmission, FinishReason, Usage
 from engine_intelligence.contracts import ActivitySink
 from engine_intelligence.errors import IntelligenceError, ProviderError
+from engine_intelligence.providers.options import check_number
 from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.result import Ok, Result
 
@@ -119,13 +120,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     text: str = "The script says this and no more."
     """What is said each time, not empty."""
     interval_s: float = 0.02
-    """Seconds between two words, 0 or more."""
+    """Seconds between two words, 0 to 60."""
 
     def __post_init__(self) -> None:
         if not self.text:
             raise ValueError("text must not be empty")
-        if not 0 <= self.interval_s <= 60:
-            raise ValueError(f"interval_s must be 0 to 60 seconds, not {self.interval_s!r}")
+        check_number("interval_s", self.interval_s, least=0.0, most=60.0)
 
 
 class ScriptedBackend:
