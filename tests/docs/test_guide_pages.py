@@ -182,7 +182,14 @@ def test_a_provider_that_raises_is_told_in_the_log_as_the_page_says(
         client = host.client("gatekeeper")
         submitted(client, "Is there bread?")
         until(lambda: any(event.type == "failed" for event in client.poll()), "the failure")
-    printed = words(capfd.readouterr().err).replace(minds, "minds")
+    heard: list[str] = []  # what a Host prints takes a way of its own, and may come later than the event
+
+    def printed_whole() -> bool:
+        heard.append(capfd.readouterr().err)
+        return "".join(heard).endswith("\n")
+
+    until(printed_whole, "what the Host prints")
+    printed = words("".join(heard)).replace(minds, "minds")
 
     def without_our_lines(text: str) -> str:
         return re.sub(r"(?<=stream\.py:)\d+", "N", re.sub(r"(?<=minds\.py:)\d+", "N", text))
