@@ -14,6 +14,7 @@ from support.vendor_double import Behaviour
 
 from engine_intelligence import Cancelled, Completed, Failed
 from engine_intelligence.activity import Terminal
+from engine_intelligence.conversation import Turn
 
 PIECES = ("The gate ", "is ", "open.")
 
@@ -36,6 +37,8 @@ class Case:
     heard: str | None = None
     """The text that has to have been heard, where it is not all that the server said."""
     listening: bool = True
+    earlier: tuple[Turn, ...] = ()
+    """The turns that the game completes before the Activity that it is about."""
 
     def cell(self, column: Column) -> str:
         """What the table says of a provider."""

@@ -10,9 +10,12 @@ from providers.vendors.games import (
     cancels_beside_an_error,
     cancels_when_answered,
     cancels_when_asked,
+    comes_with_a_lost_session,
+    submits_two_at_once,
     waits_out_first_text,
     waits_out_stall,
 )
+from providers.vendors.stage import EARLIER_INPUT
 from support.vendor_behaviours import says
 from support.vendor_misbehaviours import (
     answers,
@@ -27,6 +30,8 @@ from support.vendor_misbehaviours import (
     says_nothing,
 )
 from support.vendor_speech import Fault
+
+from engine_intelligence.conversation import Turn
 
 FIRST = PIECES[0]
 FOR_NOBODY = 20
@@ -217,6 +222,25 @@ STREAMS = (
     Case("20 dead", "Nothing at all.", (says_nothing,), "`timeout`", game=waits_out_first_text),
 )
 
+SESSIONS = (
+    Case(
+        "14",
+        "The game submits twice in one frame: the second Activity follows the first.",
+        (says("Soon."), says(*PIECES)),
+        "completed; asked twice",
+        game=submits_two_at_once,
+        earlier=(Turn(EARLIER_INPUT, "Soon."),),
+        shows=pytest.mark.fault("C14"),
+    ),
+    Case(
+        "15",
+        "The game comes with a session that the Host does not have any more.",
+        (),
+        "`session-lost`; asked never",
+        game=comes_with_a_lost_session,
+        shows=pytest.mark.fault("C15"),
+    ),
+)
 CANCELS = (
     Case(
         "6",

@@ -1,15 +1,35 @@
 """What games do while a server does what it does. Each returns the id of the Activity that it is about, which has ended."""
 
-from providers.vendors.stage import DEADLINES, INPUT, Stage
+from providers.vendors.stage import DEADLINES, EARLIER_INPUT, INPUT, Stage
 from support.vendor_misbehaviours import breaks_off_now
 
-from engine_intelligence import Err, Ok
+from engine_intelligence import Completed, Err, Ok, ProviderError
 
 
 async def waits(stage: Stage) -> str:
     """Submit, and poll until the end."""
     activity_id = stage.submit(INPUT)
     await stage.terminal(activity_id)
+    return activity_id
+
+
+async def submits_two_at_once(stage: Stage) -> str:
+    """Submit twice in one frame, and wait for both ends. It is about the second."""
+    first, second = stage.submit(EARLIER_INPUT), stage.submit(INPUT)
+    await stage.terminal(second)
+    assert isinstance(stage.told.terminal(first), Completed)
+    return second
+
+
+async def comes_with_a_lost_session(stage: Stage) -> str:
+    """Submit in a session of which the store does not know any more."""
+
+    def lost() -> None:
+        raise ProviderError("this conversation was dropped", reason="session-lost")
+
+    stage.store.on_history = lost
+    activity_id = await waits(stage)
+    stage.store.on_history = lambda: None
     return activity_id
 
 

@@ -32,6 +32,7 @@ KEY = "sk-proj-Zk81Qm4TtX9bWvR2nLpY"
 """What must be seen in no event, log line or `repr`."""
 SAID_BEFORE = Turn("Who are you?", "The gatekeeper.")
 INPUT, NEXT_INPUT = "May I pass?", "And now?"
+EARLIER_INPUT = "Is it open?"
 NEXT_OUTPUT = "You may."
 
 # By a clock that the game moves on, so that only what is meant to passes; except that retries wait by the real one.
@@ -53,6 +54,7 @@ class Stage:
     runtime: IntelligenceRuntime
     clock: ManualClock
     session: SessionRef
+    store: MemoryConversations
     told: Transcript = field(default_factory=Transcript)
     events: list[IntelligenceEvent] = field(default_factory=list[IntelligenceEvent])
 
@@ -125,7 +127,7 @@ async def play(
             store.turns[session] = [SAID_BEFORE]
             clock = ManualClock()
             runtime = create_intelligence_runtime(provider, deadlines=DEADLINES, clock=clock)
-            stage = Stage(double, runtime, clock, session)
+            stage = Stage(double, runtime, clock, session, store)
             try:
                 activity_id = await game(stage)
                 # The connection of what is over was closed, by its own end or by the Host: no behaviour waits for it.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from providers.vendors.case import Case
 from providers.vendors.cases_answers import ENDS, GOOD, LINES
-from providers.vendors.cases_requests import CANCELS, LIMITS, STATUSES, STREAMS
+from providers.vendors.cases_requests import CANCELS, LIMITS, SESSIONS, STATUSES, STREAMS
 from providers.vendors.columns import COLUMNS
 
 PAGE = Path(__file__).parents[3] / "docs" / "providers.md"
@@ -19,6 +19,7 @@ GROUPS: Mapping[str, Sequence[Case]] = {
     "Rate limits": LIMITS,
     "Errors and silence in a stream": STREAMS,
     "Cancels": CANCELS,
+    "Sessions": SESSIONS,
 }
 CASES = [case for cases in GROUPS.values() for case in cases]
 

@@ -73,7 +73,9 @@ def test_a_completed_activity_tells_its_output_and_what_it_took(case: Case, colu
 @pytest.mark.fault("C12", "C13")
 def test_the_session_goes_on_with_its_completed_turns_and_no_half_one(case: Case, column: Column) -> None:
     seen = play_once(case, column)
-    turns = [SAID_BEFORE, Turn(INPUT, seen.said)] if isinstance(seen.terminal, Completed) else [SAID_BEFORE]
+    turns = [SAID_BEFORE, *case.earlier]
+    if isinstance(seen.terminal, Completed):
+        turns.append(Turn(INPUT, seen.said))
     assert [Turn(turn.input, turn.output) for turn in seen.turns] == turns
     assert seen.next_messages == [*conversation_of(*turns), ("user", NEXT_INPUT)]
     assert isinstance(seen.next_terminal, Completed)
