@@ -197,7 +197,7 @@ def test_the_vendor_is_asked_by_its_default_model_whatever_the_environment_says(
 
 
 async def made_and_closed(backend: Any) -> Any:
-    client = await backend._connection.client(backend._access)
+    client = await backend._service.client()
     await backend.close()
     return client
 

@@ -6,7 +6,6 @@ address are those that it is given, and the SDK's own variables, profiles and he
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from engine_intelligence.activity import FinishReason, Usage
 from engine_intelligence.errors import ProviderError
 from engine_intelligence.providers.failures import cut_off, declined, failures_of
 from engine_intelligence.providers.options import check_number
-from engine_intelligence.providers.sdk_client import Connection, events_of, first_model, narrowed
+from engine_intelligence.providers.sdk_client import VendorService, events_of, narrowed
 from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.providers.turns import chat_messages, turns_to_send
 from engine_intelligence.providers.vendor import Access, VendorOptions, http_client, hush, is_at
@@ -50,59 +49,43 @@ class AnthropicBackend:
 
     def __init__(self, options: Options, access: Access) -> None:
         self._options = options
-        self._access = access
         at_vendor = access.base_url is None or is_at(access.base_url, HOST)
         # The address of another may be the value of an environment variable, which is told to nobody (rule E2).
-        self._service = "Anthropic" if at_vendor else "the service"
-        self._model = options.model or (DEFAULT_MODEL if at_vendor else None)
-        self._asking = asyncio.Lock()
-        self._connection = Connection(_make_client)
-        self._warming: asyncio.Task[None] | None = None
+        self._service = VendorService(
+            access,
+            _make_client,
+            name="Anthropic" if at_vendor else "the service",
+            model=options.model or (DEFAULT_MODEL if at_vendor else None),
+            models="/v1/models",
+        )
 
     @property
     def model(self) -> str | None:
         """The name of the model; `None` until the service was asked for one."""
-        return self._model
+        return self._service.model
 
     def warm(self) -> None:
         """Begin to load the SDK, and ask for the model if none is named. Needs a running event loop."""
-        if self._warming is None:
-            self._warming = asyncio.get_running_loop().create_task(self._warm())
+        self._service.warm()
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
         """The model's answer. Leaving it early closes its connection."""
-        client = await self._connection.client(self._access)
+        client = await self._service.client()
         import anthropic  # loaded by now
 
-        with failures_of(anthropic, self._service):
-            request = self._request(await self._chosen_model(client), prompt)
-            answer = _Answer(self._service)
-            stream = events_of(client, "/v1/messages", request, self._service, lambda: answer.has_ended)
+        with failures_of(anthropic, self._service.name):
+            request = self._request(await self._service.chosen_model(client), prompt)
+            answer = _Answer(self._service.name)
+            stream = events_of(client, "/v1/messages", request, self._service.name, lambda: answer.has_ended)
             async with aclosing(stream) as events:
                 async for event in events:
-                    if text := answer.take(narrowed(event, _Event, self._service)):
+                    if text := answer.take(narrowed(event, _Event, self._service.name)):
                         yield text
             yield answer.finish()
 
     async def close(self) -> None:
         """Close the client."""
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait([self._warming])
-        await self._connection.close()
-
-    async def _warm(self) -> None:
-        try:
-            client = await self._connection.client(self._access)
-            await self._chosen_model(client)
-        except Exception:  # noqa: BLE001 - a border: the first answer meets it as well, and tells
-            pass
-
-    async def _chosen_model(self, client: AsyncAnthropic) -> str:
-        async with self._asking:
-            if self._model is None:
-                self._model = await first_model(client, "/v1/models", self._service)
-            return self._model
+        await self._service.close()
 
     def _request(self, model: str, prompt: Prompt) -> dict[str, object]:
         options = self._options

@@ -8,7 +8,6 @@ OpenAI where the Responses interface is used with it, and by the Host otherwise,
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -20,7 +19,7 @@ from engine_intelligence.providers.openai_chat import chat_answer
 from engine_intelligence.providers.openai_client import is_vendor, make_client
 from engine_intelligence.providers.openai_responses import input_messages, responses_answer
 from engine_intelligence.providers.options import check_whole_number
-from engine_intelligence.providers.sdk_client import Connection, first_model
+from engine_intelligence.providers.sdk_client import VendorService
 from engine_intelligence.providers.stream import Finish, Prompt
 from engine_intelligence.providers.turns import chat_messages
 from engine_intelligence.providers.vendor import Access, VendorOptions
@@ -70,28 +69,28 @@ class OpenAIBackend:
     def __init__(self, options: Options, access: Access, *, at_vendor: bool) -> None:
         """`at_vendor` says whether `access` leads to OpenAI itself, with what only that offers."""
         self._options = options
-        self._access = access
         self._at_vendor = at_vendor
         self.interface: Interface = options.interface or ("responses" if at_vendor else "chat")
         # The address of another may be the value of an environment variable, which is told to nobody (rule E2).
-        self._service = "OpenAI" if at_vendor else "the service"
-        self._model = options.model or (DEFAULT_MODEL if at_vendor else None)
-        self._asking = asyncio.Lock()
-        self._connection = Connection(make_client)
-        self._warming: asyncio.Task[None] | None = None
+        self._service = VendorService(
+            access,
+            make_client,
+            name="OpenAI" if at_vendor else "the service",
+            model=options.model or (DEFAULT_MODEL if at_vendor else None),
+            models="/models",
+        )
 
     def warm(self) -> None:
         """Begin to load the SDK, and ask for the model if none is named. Needs a running event loop."""
-        if self._warming is None:
-            self._warming = asyncio.get_running_loop().create_task(self._warm())
+        self._service.warm()
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
         """The model's answer. Leaving it early closes its connection."""
-        client = await self._connection.client(self._access)
+        client = await self._service.client()
         import openai
 
-        with failures_of(openai, self._service):
-            model = await self._chosen_model(client)
+        with failures_of(openai, self._service.name):
+            model = await self._service.chosen_model(client)
             ask = self._respond if self.interface == "responses" else self._chat
             async with aclosing(ask(client, model, prompt)) as pieces:
                 async for piece in pieces:
@@ -99,24 +98,7 @@ class OpenAIBackend:
 
     async def close(self) -> None:
         """Close the client."""
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait([self._warming])
-        await self._connection.close()
-
-    async def _warm(self) -> None:
-        try:
-            client = await self._connection.client(self._access)
-            if self._model is None:
-                await self._chosen_model(client)
-        except Exception:  # noqa: BLE001 - a border: the first answer meets it as well, and tells
-            pass
-
-    async def _chosen_model(self, client: AsyncOpenAI) -> str:
-        async with self._asking:
-            if self._model is None:
-                self._model = await first_model(client, "/models", self._service)
-            return self._model
+        await self._service.close()
 
     def _chat(self, client: AsyncOpenAI, model: str, prompt: Prompt) -> AsyncGenerator[str | Finish, None]:
         options = self._options
@@ -131,7 +113,7 @@ class OpenAIBackend:
             "reasoning_effort": options.reasoning_effort,
             "seed": options.seed,
         }
-        return chat_answer(client, request, self._service)
+        return chat_answer(client, request, self._service.name)
 
     async def _respond(
         self, client: AsyncOpenAI, model: str, prompt: Prompt
@@ -142,7 +124,9 @@ class OpenAIBackend:
             new = {"input": input_messages((), prompt.input), "previous_response_id": remote}
             begun = False
             try:
-                async with aclosing(responses_answer(client, {**request, **new}, self._service)) as pieces:
+                async with aclosing(
+                    responses_answer(client, {**request, **new}, self._service.name)
+                ) as pieces:
                     async for piece in pieces:
                         begun = True
                         yield piece
@@ -152,9 +136,11 @@ class OpenAIBackend:
                     raise
         turns = latest_turns(prompt.history, max_tokens=self._options.history_tokens)
         if remote is not None and not turns:
-            raise ProviderError(f"{self._service} has forgotten this conversation", reason="session-lost")
+            raise ProviderError(
+                f"{self._service.name} has forgotten this conversation", reason="session-lost"
+            )
         whole = {"input": input_messages(turns, prompt.input)}
-        async with aclosing(responses_answer(client, {**request, **whole}, self._service)) as pieces:
+        async with aclosing(responses_answer(client, {**request, **whole}, self._service.name)) as pieces:
             async for piece in pieces:
                 yield piece
 

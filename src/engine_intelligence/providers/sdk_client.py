@@ -75,6 +75,55 @@ class Connection(Generic[ClientT]):
             await client.close()
 
 
+class VendorService(Generic[ClientT]):
+    """The service that a backend of a vendor speaks to: the client for it, and which of its models answers.
+
+    It loads and asks nothing until `warm` or `client`. It belongs to the thread of one running event loop.
+    """
+
+    def __init__(
+        self, access: Access, make: Callable[[Access], ClientT], *, name: str, model: str | None, models: str
+    ) -> None:
+        """`name` is how a person calls it. Where `model` is `None`, the first is taken that is listed at the path `models`."""
+        self.name = name
+        self.model = model
+        """The name of the model; `None` until the service was asked for one."""
+        self._access = access
+        self._models = models
+        self._connection = Connection(make)
+        self._asking = asyncio.Lock()
+        self._warming: asyncio.Task[None] | None = None
+
+    def warm(self) -> None:
+        """Begin to load the SDK, and ask for the model if none is named. Needs a running event loop."""
+        if self._warming is None:
+            self._warming = asyncio.get_running_loop().create_task(self._warm())
+
+    async def client(self) -> ClientT:
+        """The client, for which the SDK is loaded."""
+        return await self._connection.client(self._access)
+
+    async def chosen_model(self, client: ClientT) -> str:
+        """The model that answers. Raises what the SDK raises, and `ProviderError` if there is none."""
+        async with self._asking:
+            if self.model is None:
+                self.model = await first_model(client, self._models, self.name)
+            return self.model
+
+    async def close(self) -> None:
+        """Close the client."""
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait([self._warming])
+        await self._connection.close()
+
+    async def _warm(self) -> None:
+        try:
+            await self.chosen_model(await self.client())
+        except Exception:  # noqa: BLE001 - a border: the first answer meets it as well, and tells
+            pass
+
+
 async def events_of(
     client: Client, path: str, body: Mapping[str, object], service: str, has_ended: Callable[[], bool]
 ) -> AsyncGenerator[object, None]:
