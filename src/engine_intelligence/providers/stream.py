@@ -86,6 +86,10 @@ class StreamProvider:
         self._on_warm = on_warm
         self._tasks: dict[str, asyncio.Task[None]] = {}  # also what keeps them from being collected
         self._cancelled: set[str] = set()
+        self.abandoned = 0
+        """How many Activities were cancelled while they were at work, by a game, a deadline or a bound. What a service goes on
+        with for them, when it ought to have stopped with its connection, is for nobody and is perhaps to be paid for.
+        """
 
     @property
     def id(self) -> str:
@@ -121,6 +125,8 @@ class StreamProvider:
             if tasks:
                 await asyncio.wait(tasks)
         finally:
+            if self.abandoned:
+                _log.info("provider %r: %d Activities were cancelled at work", self._id, self.abandoned)
             if self._store is not None:
                 self._store.close()
             if self._on_close is not None:
@@ -140,6 +146,7 @@ class StreamProvider:
             await self._stream(submission, sink)
         except asyncio.CancelledError as error:
             if submission.id in self._cancelled:
+                self.abandoned += 1
                 sink.cancelled()
             else:
                 sink.fail(error)  # not ours: something inside the generator cancelled itself

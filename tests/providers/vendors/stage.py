@@ -104,6 +104,8 @@ class Seen:
     elsewhere: int
     """How many requests came to another server with a key in them."""
     generated_for_nobody: int
+    abandoned: int
+    """How many Activities the provider has counted as abandoned."""
     public: list[str]
     """All texts that anybody got to see: events, their `repr`, log records, the provider's `repr`."""
 
@@ -156,6 +158,7 @@ async def play(
             turns=turns,
             keys={exchange.request.key for exchange in double.exchanges},
             elsewhere=sum(bool(exchange.request.key) for exchange in elsewhere.exchanges),
+            abandoned=provider.abandoned,
             generated_for_nobody=sum(exchange.generated_for_nobody for exchange in double.exchanges),
             public=[*shown(stage.events), *printed(records), repr(backend), repr(provider)],
         )

@@ -25,7 +25,7 @@ from providers.vendors.stage import (
 from providers.vendors.table import CASES
 from support.vendor_speech import TOKENS_IN, TOKENS_OUT
 
-from engine_intelligence import Cancelled, Completed, Usage
+from engine_intelligence import Cancelled, Completed, Failed, Usage
 from engine_intelligence.conversation import Turn
 
 
@@ -96,3 +96,17 @@ def test_the_key_goes_to_the_server_and_is_in_no_event_log_line_or_repr(case: Ca
 def test_a_server_that_goes_on_for_nobody_is_left_to_itself(column: Column) -> None:
     case = next(case for case in CASES if case.name == "6")
     assert play_once(case, column).generated_for_nobody == FOR_NOBODY
+
+
+@each_cell
+@pytest.mark.fault("C6")
+def test_what_is_abandoned_is_counted_and_nothing_else(case: Case, column: Column) -> None:
+    seen = play_once(case, column)
+    if isinstance(seen.terminal, Failed) and seen.terminal.error.code == "intelligence-output-overflow":
+        assert seen.abandoned <= 1  # the server may have said all by the time that it is cancelled
+        return
+    gave_up = isinstance(seen.terminal, Failed) and seen.terminal.error.detail.reason in (
+        "timeout",
+        "stalled",
+    )
+    assert seen.abandoned == (1 if isinstance(seen.terminal, Cancelled) or gave_up else 0)
