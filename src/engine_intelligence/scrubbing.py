@@ -239,14 +239,20 @@ def where_raised(trace: TracebackType | None) -> str:
     return " > ".join(places[-_MAX_PLACES:])
 
 
-# What `presentable` looks at as one: neither space nor what stands around a name or between two of a path; and the
-# punctuation around that, which stays.
-_SEGMENT = re.compile(r"""[^\s/\\'"`‘’“”]+""")
+# What `presentable` looks at as one: a path, which holds neither space nor what stands around a name; its segments; and the
+# punctuation around one, which stays.
+_PATH = re.compile(r"""[^\s'"`‘’“”]+""")
+_SEGMENT = re.compile(r"[^/\\]+")
 _OF_SEGMENT = re.compile(r"([(\[]*)(.*?)([)\],;:.!?]*)", re.DOTALL)
 _FOREIGN_TO_NAMES = re.compile(r"[\x00-\x1f#$%&*@^{|}]")
 _RUNS = re.compile(r"[A-Za-z0-9]+")
 _MIXED = re.compile(r"([A-Za-z]{2,24})\d{1,3}|\d{1,3}[A-Za-z]{1,2}|[A-Za-z]\d{1,2}|\d{1,2}x\d{1,3}b")
 _MAX_MIXED = 3
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# As many as C:\Users\Ann\AppData\LocalLow\MyCompany\MyGame has. Random base64 with slashes in it has more, but for one in
+# thousands.
+_MAX_ODDITIES = 4
 _TYPO = re.compile(r"[a-z]{1,7}|[A-Z]{1,7}")  # one to a segment: several may be a password in groups
 _SHORT_NUMBER = re.compile(r"\d{1,5}|20\d{6}")
 _LONE_NUMBER = re.compile(r"[-+]?\d{1,9}(?:\.\d{1,9})?")
@@ -258,14 +264,40 @@ def presentable(text: str) -> str:
     For what says which key of a file, which path or which module is wrong: somebody may have put a credential
     there by mistake. Its own words, commands and punctuation stay as they are. Pure, total, for any thread.
     """
-    return _SEGMENT.sub(lambda found: _presentable(found[0]), text[:_MAX_SCANNED_CHARS])
+    return _PATH.sub(lambda found: _presentable(found[0]), text[:_MAX_SCANNED_CHARS])
 
 
-def _presentable(segment: str) -> str:
+def _presentable(path: str) -> str:
+    # Base64 has slashes too: beside what is no name, a segment stays only if it is words.
+    segments = [_bare(segment) for segment in _SEGMENT.findall(path)]
+    passes = _is_name if all(map(_is_name, segments)) and _oddities(path) <= _MAX_ODDITIES else _is_words
+    return _SEGMENT.sub(lambda found: found[0] if passes(_bare(found[0])) else _redacted(found[0]), path)
+
+
+def _oddities(path: str) -> int:
+    """How much there is in it that random letters are full of and names have now and then."""
+    odd = [run for run in _LETTER_RUNS.findall(path) if not _WORD.fullmatch(run)]
+    short = sum(len(part) <= 3 for run in odd for part in _CAMEL.findall(run))
+    mixed = sum(not run.isalpha() and not run.isdigit() for run in _RUNS.findall(path))
+    typos = sum(_TYPO.fullmatch(run) is not None and not looks_like_word(run) for run in _RUNS.findall(path))
+    return short + mixed + 2 * typos + path.count("+")
+
+
+def _bare(segment: str) -> str:
     around = _OF_SEGMENT.fullmatch(segment)
-    if around is None or _is_name(around[2]):
-        return segment
-    return f"{around[1]}{_REDACTED}{around[3]}"
+    return segment if around is None else around[2]
+
+
+def _redacted(segment: str) -> str:
+    around = _OF_SEGMENT.fullmatch(segment)
+    return _REDACTED if around is None else f"{around[1]}{_REDACTED}{around[3]}"
+
+
+def _is_words(segment: str) -> bool:
+    """Whether it is whole words, of which none has a capital inside or a digit."""
+    if not _is_name(segment):
+        return False
+    return all(_WORD.fullmatch(run) and looks_like_word(run) for run in _RUNS.findall(segment))
 
 
 def _is_name(segment: str) -> bool:

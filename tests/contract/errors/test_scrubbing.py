@@ -6,7 +6,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.canaries import WINDOW_CHARS, encoded_forms
 from support.canary_errors import ERRORS
@@ -105,6 +105,7 @@ def test_no_random_secret_survives_in_the_description_of_an_exception(secret: st
         ("There is no key {!r}.", "There is no file /home/{}/host.toml.", "host.toml: {}: wrong")
     ),
 )
+@example(secret="aecJNHZx/6bC/UOB5xoi", form="JSON", around="There is no key {!r}.")
 @settings(max_examples=300, deadline=None)
 def test_no_random_secret_survives_in_a_sentence_of_this_package(secret: str, form: str, around: str) -> None:
     written = encoded_forms(secret)[form]
@@ -251,3 +252,27 @@ def test_where_an_exception_was_raised_is_told_without_what_was_there() -> None:
         inner("zanzibar")
     told = where_raised(raised.tb)
     assert re.fullmatch(r"test_scrubbing\.py:\d+ in test_where_\w+ > test_scrubbing\.py:\d+ in inner", told)
+
+
+def test_random_base64_with_slashes_hardly_ever_passes_for_a_path() -> None:
+    chance = random.Random(1)
+    letters = string.ascii_letters + string.digits + "+/"
+    keys = ["".join(chance.choices(letters, k=15)) for _ in range(20_000)]
+    keys = [f"{key[:7]}/{key[7:]}" for key in keys]
+    assert sum(leaked(key, presentable(f"There is no file {key}.")) != [] for key in keys) <= len(keys) / 1000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        r"C:\Users\Ann\AppData\LocalLow\MyCompany\MyGame\host.toml",
+        "/home/player1/MyGames/v2/host.toml",
+        "~/.local/share/engine-intelligence/conversations.sqlite3",
+    ],
+)
+def test_a_path_that_people_have_is_told_whole(path: str) -> None:
+    assert presentable(f"There is no file {path}.") == f"There is no file {path}."
+
+
+def test_what_stands_beside_a_key_in_a_path_stays_if_it_is_words() -> None:
+    assert presentable("/home/player/sk-proj-4fJx9QmT2b/host.toml") == "/home/player/[...]/host.toml"
